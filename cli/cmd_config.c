@@ -84,10 +84,6 @@ static const struct dn_option options[] = {
                  "NAME",
                  "the rules for jobs of this account",
                  submitter.account),
-    DN_OPT_FLAG ("ask-nodes",
-                 0,
-                 "of --discover: nvidia-smi on a node of each type",
-                 discover.ask_nodes),
     DN_OPT_TAKE ("check",
                  0,
                  "[=FILE]",
@@ -99,11 +95,6 @@ static const struct dn_option options[] = {
                  "print Gpu lines for the nodes of this snapshot",
                  take_discover),
     DN_OPT_TAKE ("group", 0, "NAME", "the rules for jobs of this group", take_group),
-    DN_OPT_TEXT ("nvidia-smi",
-                 0,
-                 "FILE",
-                 "with --discover: what 'nvidia-smi -L' printed",
-                 discover.nvidia_smi),
     DN_OPT_TEXT ("partition",
                  'p',
                  "NAME",
@@ -115,16 +106,6 @@ static const struct dn_option options[] = {
     DN_OPT_TAKE ("user", 0, "NAME", "the rules for jobs of this user", take_user),
     DN_OPT_END,
 };
-
-/* Refuse options that have no effect together. Return an enum dn_exit. */
-static int check_options (const struct call *call, const struct dn_command *self)
-{
-    if (call->check && call->discovers)
-        return dn_options_misuse (self, "--check cannot be combined with --discover");
-    if (!call->discovers && (call->discover.ask_nodes || call->discover.nvidia_smi))
-        return dn_options_misuse (self, "--ask-nodes and --nvidia-smi need --discover");
-    return DN_EXIT_DONE;
-}
 
 /* Return false to leave with the exit code of 'given'. */
 static bool take_options (struct call *call,
@@ -144,7 +125,9 @@ static bool take_options (struct call *call,
                     || submitter->group_id != DN_UNSET;
     if (given->n_args > 0)
         dn_options_conf (given, given->args[0]);
-    given->exit_code = check_options (call, self);
+    if (call->check && call->discovers)
+        given->exit_code =
+            dn_options_misuse (self, "--check cannot be combined with --discover");
     return given->exit_code == DN_EXIT_DONE;
 }
 

@@ -4,31 +4,90 @@
  */
 #include "commands.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "output/bundle_show.h"
+#include "host/load.h"
 #include "output/json.h"
 
-/* --- actions ------------------------------------------------------------------------
+/* A bundle that was loaded, and its parts as they were read: the manifest has the
+ * digest of each file.
  */
+struct shown {
+    const char *dir;
+    struct dn_bundle *bundle;
+    struct dn_digest id;
+    struct json_object *manifest;
+    struct json_object *site; /* NULL: none */
+};
 
-static int show (const struct dn_bundle_shown *shown, bool json)
+static void free_shown (struct shown *shown)
+{
+    dn_bundle_free (shown->bundle);
+    json_object_put (shown->manifest);
+    json_object_put (shown->site);
+}
+
+static int read_member (const char *dir,
+                        const char *name,
+                        struct json_object **json,
+                        struct dn_digest *digest,
+                        struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    size_t len;
+
+    if (dn_load_member (dir, name, &text, &len, err) < 0)
+        return -1;
+    *digest = dn_digest_of ((struct dn_span){text, len});
+    *json = dn_json_read (
+        (struct dn_span){text, len}, DN_BUNDLE_DEPTH_MAX, DN_MANIFEST_VALUES_MAX, err);
+    return *json ? 0 : -1;
+}
+
+/* Load it as slurmctld does, which verifies it. */
+static int load (struct shown *shown, struct dn_err *err)
+{
+    struct dn_digest digest;
+
+    shown->bundle = dn_load_bundle (shown->dir, err);
+    if (!shown->bundle
+        || read_member (
+               shown->dir, DN_BUNDLE_MANIFEST, &shown->manifest, &shown->id, err)
+               < 0)
+        return -1;
+    return shown->bundle->tuning
+               ? read_member (shown->dir, "site.json", &shown->site, &digest, err)
+               : 0;
+}
+
+static int show (const struct shown *shown, bool json)
 {
     dn_cleanup (dn_json_free) struct json_object *document = NULL;
+    int64_t runs = 0;
 
     if (!json) {
-        dn_bundle_show (shown);
+        (void) dn_json_read_int (shown->site, "runs", 0, INT64_MAX, &runs, NULL);
+        printf ("bundle     %s\nname       %s\n", shown->dir, shown->bundle->name);
+        printf (
+            "id         %s\nfiles      %d\n", shown->id.hex, shown->bundle->n_files);
+        printf (shown->site ? "site       %" PRId64 " runs\n"
+                            : "site       not tuned to a site\n",
+                runs);
         return DN_EXIT_DONE;
     }
-    document = dn_bundle_show_json (shown);
+    document = json_object_new_object ();
+    dn_json_add_text (document, "dir", shown->dir);
+    dn_json_add_text (document, "name", shown->bundle->name);
+    dn_json_add_text (document, "id", shown->id.hex);
+    json_object_object_add (document, "manifest", json_object_get (shown->manifest));
+    json_object_object_add (document, "site", json_object_get (shown->site));
     dn_json_print (document);
     return DN_EXIT_DONE;
 }
 
-/* The bundle was verified when it was loaded. */
-static int verify (const struct dn_bundle_shown *shown, bool json)
+static int verify (const struct shown *shown, bool json)
 {
     dn_cleanup (dn_json_free) struct json_object *document = NULL;
 
@@ -47,38 +106,23 @@ static int verify (const struct dn_bundle_shown *shown, bool json)
     return DN_EXIT_DONE;
 }
 
-static const struct action {
-    const char *name;
-    int (*run) (const struct dn_bundle_shown *shown, bool json);
-} actions[] = {{"show", show}, {"verify", verify}};
-
-static const struct action *find_action (const struct dn_command *self,
-                                         struct dn_options *given)
-{
-    for (size_t i = 0; i < DN_N_ELEMENTS (actions); i++)
-        if (strcmp (actions[i].name, given->args[0]) == 0)
-            return &actions[i];
-    given->exit_code =
-        dn_options_misuse (self,
-                           "'%s' is unknown, expected show or verify",
-                           dn_quote (given->args[0], strlen (given->args[0])).text);
-    return NULL;
-}
-
 static int run (const struct dn_command *self, int argc, char **argv)
 {
-    dn_cleanup (dn_bundle_shown_free) struct dn_bundle_shown shown = {.dir = NULL};
-    const struct action *action;
+    dn_cleanup (free_shown) struct shown shown = {.dir = NULL};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     struct dn_options given;
     struct dn_err err = {0};
+    bool shows;
 
     dn_options_begin (&given, self, argc, argv);
     if (!dn_options_all (&given, NULL, 1, 2))
         return given.exit_code;
-    action = find_action (self, &given);
-    if (!action)
-        return given.exit_code;
+    shows = strcmp (given.args[0], "show") == 0;
+    if (!shows && strcmp (given.args[0], "verify") != 0)
+        return dn_options_misuse (
+            self,
+            "'%s' is unknown, expected show or verify",
+            dn_quote (given.args[0], strlen (given.args[0])).text);
     if (given.n_args > 1)
         dn_options_model (&given, given.args[1]);
     site = dn_options_site (&given, NULL);
@@ -88,9 +132,10 @@ static int run (const struct dn_command *self, int argc, char **argv)
         dn_complain ("no bundle is in use: Bundle=none");
         return DN_EXIT_ABSTAINED;
     }
-    if (dn_bundle_shown_load (site->bundle_dir, &shown, &err) < 0)
+    shown.dir = site->bundle_dir;
+    if (load (&shown, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    return action->run (&shown, given.json);
+    return shows ? show (&shown, given.json) : verify (&shown, given.json);
 }
 
 const struct dn_command dn_cmd_model = {

@@ -1,7 +1,7 @@
 /* discover.c - Gpu lines for dnnest.conf from what a cluster has
  *
  * The snapshot states everything about the nodes; only which device of the catalogue a
- * gres type is must be guessed, or asked of a node's driver.
+ * gres type is must be guessed.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -57,45 +57,6 @@ static char *read_snapshot (const struct dn_discover *discover,
         return dn_file_read (path, DN_STATE_FILE_MAX, &text, err) < 0 ? NULL : text;
     dn_buf_add (&buf, " of now");
     return make_snapshot (err);
-}
-
-/* Ask the driver of a node of each type, in a job of a minute that must start at once.
- */
-static void ask_nodes (const struct dn_cluster *cluster,
-                       const struct dn_catalogue *catalogue,
-                       struct dn_products *products)
-{
-    for (int64_t i = 0; i < cluster->n_groups; i++) {
-        const struct dn_node_group *group = &cluster->groups[i];
-        char gres[DN_NAME_MAX + 32];
-        char partition[LIST_MAX + 32];
-        struct dn_buf gres_buf = dn_buf_on (gres, sizeof (gres));
-        struct dn_buf partition_buf = dn_buf_on (partition, sizeof (partition));
-        char *argv[] = {"srun",
-                        "--ntasks=1",
-                        "--time=1",
-                        "--immediate=30",
-                        "--quiet",
-                        gres,
-                        partition,
-                        "nvidia-smi",
-                        "--query-gpu=name,memory.total",
-                        "--format=csv,noheader",
-                        NULL};
-        dn_cleanup (dn_free_ptr) char *text = NULL;
-        struct dn_err err = {0};
-
-        if (i > 0 && strcmp (group->type, cluster->groups[i - 1].type) == 0)
-            continue;
-        dn_buf_add (
-            &gres_buf, "--gres=gpu%s%s:1", group->type[0] ? ":" : "", group->type);
-        dn_buf_add (&partition_buf, "--partition=%s", group->partitions);
-        text = dn_child_output (argv, false, &err);
-        if (text)
-            dn_products_read (products, catalogue, text);
-        else
-            dn_complain ("%s: %s", group->type, err.text);
-    }
 }
 
 /* --- types ---------------------------------------------------------------------------
@@ -286,25 +247,20 @@ static void print_json (const struct found *list, int n, const char *from)
     dn_json_print (json);
 }
 
-/* Guess the devices. A single type takes the only product, whatever its name. */
-static void guess_all (struct found *list,
-                       int n,
-                       const struct dn_catalogue *catalogue,
-                       const struct dn_products *products)
+/* Guess the devices. */
+static void guess_all (struct found *list, int n, const struct dn_catalogue *catalogue)
 {
-    struct dn_products all = *products;
-    bool only = n == 1 && products->n == 1;
+    const struct dn_products none = {.n = 0};
+    struct dn_products all = none;
     bool sure = true;
 
     for (int i = 0; i < n; i++) {
         struct dn_gpu_guess *guess = &list[i].guess;
 
         *guess =
-            dn_gpu_guess (catalogue, list[i].least.type, list[i].least.gpus, products);
+            dn_gpu_guess (catalogue, list[i].least.type, list[i].least.gpus, &none);
         if (guess->device && guess->device->slice)
             continue;
-        if (only)
-            *guess = (struct dn_gpu_guess){.device = products->devices[0]};
         if (guess->device)
             dn_products_add (&all, guess->device);
         sure = sure && guess->doubt[0] == '\0';
@@ -328,8 +284,6 @@ int dn_discover (const struct dn_discover *discover, const struct dn_site *site)
     char from[DN_SITE_PATH_MAX + 32];
     struct dn_err err = {0};
     dn_cleanup (dn_free_ptr) char *text = read_snapshot (discover, site, from, &err);
-    dn_cleanup (dn_free_ptr) char *names = NULL;
-    struct dn_products products = {.n = 0};
     struct found list[DN_CANDIDATES_MAX];
     char left_out[LIST_MAX] = "";
     struct dn_cluster *cluster;
@@ -341,19 +295,12 @@ int dn_discover (const struct dn_discover *discover, const struct dn_site *site)
     if (!cluster)
         return dn_fail (DN_EXIT_DATA, &err);
     n = find_types (cluster, list, left_out);
-    if (discover->ask_nodes)
-        ask_nodes (cluster, &site->catalogue, &products);
     dn_cluster_free (cluster);
-    if (discover->nvidia_smi) {
-        if (dn_read_input (discover->nvidia_smi, &names, &err) < 0)
-            return dn_fail (DN_EXIT_DATA, &err);
-        dn_products_read (&products, &site->catalogue, names);
-    }
     if (n == 0) {
         dn_complain ("%s: no node has GPUs", from);
         return DN_EXIT_ABSTAINED;
     }
-    guess_all (list, n, &site->catalogue, &products);
+    guess_all (list, n, &site->catalogue);
     if (left_out[0])
         dn_complain ("left out, as dnnest.conf has at most %d types: %s",
                      DN_CANDIDATES_MAX,

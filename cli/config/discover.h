@@ -10,9 +10,7 @@
 
 /* What 'dnnest config --discover' is given. */
 struct dn_discover {
-    const char *snapshot;   /* file, "-" stdin; NULL: of StateDir, else made now */
-    const char *nvidia_smi; /* what nvidia-smi printed; NULL: nothing */
-    bool ask_nodes;         /* run it by srun on a node of each type */
+    const char *snapshot; /* file, "-" stdin; NULL: of StateDir, else made now */
     bool json;
 };
 

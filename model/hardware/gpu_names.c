@@ -312,8 +312,6 @@ struct dn_gpu_guess dn_gpu_guess (const struct dn_catalogue *catalogue,
     return guess;
 }
 
-/* --- the output of nvidia-smi ----------------------------------------------------- */
-
 void dn_products_add (struct dn_products *products, const struct dn_device *device)
 {
     for (int i = 0; i < products->n; i++)
@@ -321,55 +319,6 @@ void dn_products_add (struct dn_products *products, const struct dn_device *devi
             return;
     if (products->n < DN_PRODUCTS_MAX)
         products->devices[products->n++] = device;
-}
-
-/* " 40960 MiB" in bytes; 0 where it is no number. */
-static double read_mib (struct dn_span text)
-{
-    double mib = 0;
-
-    text = dn_span_trim (text);
-    if (dn_real_read (dn_span_cut (&text, " "), "memory", 0, 1e9, &mib, NULL) < 0)
-        return 0;
-    return mib * 1024 * 1024;
-}
-
-/* "GPU 0: NVIDIA A100-SXM4-40GB (UUID: ...)", "NVIDIA A100-SXM4-40GB, 40960 MiB" */
-static void read_line (struct dn_products *products,
-                       const struct dn_catalogue *catalogue,
-                       struct dn_span line)
-{
-    const struct dn_device *device;
-    struct dn_span name;
-    char product[DN_NAME_MAX];
-    double memory = 0;
-
-    if (line.len > 4 && memcmp (line.text, "GPU ", 4) == 0) {
-        dn_span_cut (&line, ":");
-        name = line.text ? dn_span_cut (&line, "(") : dn_span_of ("");
-    } else {
-        name = dn_span_cut (&line, ",");
-        if (line.text)
-            memory = read_mib (line);
-    }
-    if (dn_name_copy (dn_span_trim (name), product, sizeof (product), "product", NULL)
-            < 0
-        || product[0] == '\0')
-        return;
-    device = dn_catalogue_find_product (catalogue, product, memory);
-    if (device)
-        dn_products_add (products, device);
-}
-
-void dn_products_read (struct dn_products *products,
-                       const struct dn_catalogue *catalogue,
-                       const char *text)
-{
-    struct dn_span rest = dn_span_of (text);
-    struct dn_span line;
-
-    while ((line = dn_span_cut (&rest, "\n")).text)
-        read_line (products, catalogue, dn_span_trim (line));
 }
 
 const struct dn_gpu_type *dn_gpu_types_resemble (const struct dn_gpu_types *types,

@@ -25,22 +25,15 @@ const struct dn_device *dn_catalogue_find_product (const struct dn_catalogue *ca
                                                    const char *product,
                                                    double memory);
 
-/* What drivers of the cluster call their devices, at most. */
+/* Devices that are known to be in the cluster, at most. */
 #define DN_PRODUCTS_MAX 32
 
 struct dn_products {
-    const struct dn_device *devices[DN_PRODUCTS_MAX]; /* those that they mean */
+    const struct dn_device *devices[DN_PRODUCTS_MAX];
     int n;
 };
 
-/* Read what nvidia-smi has printed, with -L or with --query-gpu=name,memory.total
- * --format=csv: each product that means one device of the catalogue is added to
- * 'products', once.
- */
-void dn_products_read (struct dn_products *products,
-                       const struct dn_catalogue *catalogue,
-                       const char *text);
-
+/* Add it, once. */
 void dn_products_add (struct dn_products *products, const struct dn_device *device);
 
 /* The devices that a name may mean, in the order of the catalogue: "V100" five boards,

@@ -12,8 +12,6 @@ snapshot() {
     printf '%s\n' 'Cluster Version=1 Name=c Time=1795394865 Slurm=2205 SoftTimeMin=no Enforces=no' \
         "${@/#/Group }" "End Rows=$#" > "$work/snapshot"
 }
-# With the srun of $work, that the test writes.
-with_srun() { PATH=$work:$PATH "$@"; }
 readonly NODE='Cpus=64 Memory=512000 Nodes=2 Up=2 Idle=2'
 
 snapshot "Type=a100 Gpus=4 $NODE" "Type=l40s Gpus=8 $NODE"
@@ -55,13 +53,6 @@ gives 'a line states the GPUs of a node as far as a snapshot counts them' 0 \
 gives 'a type that is left out is a comment with the reason' 0 \
     $'# 1c.3g.40gb: left out: not in the catalogue.*\n#Gpu Type=1c.3g.40gb Device=DEVICE' \
     config --discover="$work/snapshot"
-echo 'GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-1)' > "$work/smi"
-snapshot "Type=1g.10gb Gpus=7 $NODE"
-json 'nvidia-smi decides which device a slice is of' \
-    '[(g["device"], g["doubt"]) for g in d["gpus"]]
-     == [("a100_sxm4_80gb_1g.10gb", "a slice (MIG), for jobs of one GPU")]' \
-    config --discover="$work/snapshot" --nvidia-smi="$work/smi"
-
 snapshot "Type=big Gpus=4 $NODE"
 gives 'an unknown name is a comment' 0 \
     $'# big: left out: not in the catalogue.*\n#Gpu Type=big Device=DEVICE PerNode=4' \
@@ -77,30 +68,7 @@ gives 'nodes that differ are told, and the line has the least' 0 \
     $'# t4: its nodes differ.*\nGpu Type=t4 Device=t4_16gb PerNode=2 Nodes=5 NodeCpus=32 NodeMemory=256000 NodeTmp=800 ThreadsPerCore=2 Partitions=p,q Features=ib$' \
     config --discover="$work/snapshot"
 
-# --- what drivers say ------------------------------------------------------------------
-
-snapshot "Type=a100 Gpus=4 $NODE" "Type=v100 Gpus=4 $NODE"
-printf '%s\n' 'GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-1)' 'garbage' '' 'GPU 1:' 'GPU' \
-    'Tesla V100-SXM2-32GB, 32768 MiB' > "$work/smi"
-json 'nvidia-smi decides between devices' \
-    '[(g["device"], g["doubt"]) for g in d["gpus"]]
-     == [("a100_sxm4_80gb", None), ("v100_sxm2_32gb", None)]' \
-    config --discover="$work/snapshot" --nvidia-smi="$work/smi"
-snapshot "Type=big Gpus=4 $NODE"
-echo 'GPU 0: NVIDIA L40S (UUID: GPU-1)' > "$work/smi"
-json 'the only product is the only type, whatever its name' \
-    'd["gpus"][0]["device"] == "l40s_48gb"' \
-    config --discover="$work/snapshot" --nvidia-smi="$work/smi"
-printf '#!/bin/sh\necho "$@" >>"%s/asked"\necho "NVIDIA H100 NVL, 95830 MiB"\n' "$work" > "$work/srun"
-chmod +x "$work/srun"
 snapshot "Type=h100 Gpus=4 $NODE Partitions=gpu" "Type=h100 Gpus=2 $NODE Partitions=gpu"
-with_srun json 'nodes are asked' 'd["gpus"][0]["device"] == "h100_nvl_94gb"' \
-    config --discover="$work/snapshot" --ask-nodes
-like 'one node of a type is asked, in a short job' "$(cat "$work/asked")" \
-    '^--ntasks=1 --time=1 --immediate=30 .*--gres=gpu:h100:1 --partition=gpu nvidia-smi [^'$'\n'']*$'
-printf '#!/bin/sh\nexit 1\n' > "$work/srun"
-with_srun gives 'a node that does not answer leaves the guess' 0 'assumed h100' \
-    config --discover="$work/snapshot" --ask-nodes
 
 # --- where the snapshot comes from -----------------------------------------------------
 
@@ -119,10 +87,6 @@ gives 'where StateDir has none dnnestd makes one' 0 'of now.*Type=h100' \
 export DNNESTD=$work/none
 refuses 'without dnnestd there is no snapshot' 4 'none: No such file' \
     config --conf "$work/state.conf" --discover
-for option in --ask-nodes "--nvidia-smi=$work/smi"; do
-    refuses "${option%%=*} is refused without --discover" 2 \
-        '--ask-nodes and --nvidia-smi need --discover' config "$option"
-done
 refuses '--check is refused with --discover' 2 '--check cannot be combined with --discover' \
     config --check --discover="$work/snapshot"
 refuses 'a file that is absent is an error' 4 'absent' config --discover="$work/absent"

@@ -138,8 +138,8 @@ gives 'explain says that the runs of the site moved it' 0 \
     "By the site's own runs a step takes 1.[45][0-9]* times" \
     explain --gpu v100_sxm2_32gb "$spec"
 gives 'model show counts the runs of the site' 0 \
-    '30 runs, [0-9]* constants, 2 devices, 3 applications.*spreads times [01][.]' \
-    model show "$work/one"
+    'site +30 runs' model show "$work/one"
+json 'JSON has what was learned of the site' 'len(d["site"]["devices"]) == 2' model show "$work/one"
 bundle=$work/small
 gives 'explain has no factor of the site without runs' 0 '"site_factor": *1[.0]*,' \
     explain --json --gpu v100_sxm2_32gb "$spec"

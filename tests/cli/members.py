@@ -18,7 +18,7 @@ import sys
 # The commands of dnnest-dev, which share a page
 OF_DEV = {"evaluate", "train", "hardware", "import-dev"}
 # What others wrote, shown as it is.
-FOREIGN = {"record", "data", "training", "residuals", "bounds", "metrics"}
+FOREIGN = {"record", "manifest", "site"}
 # Objects whose members other pages name: metadata keys, and the stages of a step.
 OPEN = ("spec", "breakdown_ms")
 # Of 'dnnest-dev train': objects with a member per run.
