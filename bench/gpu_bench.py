@@ -1,10 +1,10 @@
-# gpu_bench.py - measures the kernels of a training step on a GPU, by PyTorch
+# gpu_bench.py - measures the kernels that rates are fitted to, on a GPU, by PyTorch
 #
 # usage: python3 gpu_bench.py DEVICE SAMPLES quick|full
 #
 # Appends rows to a samples file (dnnest-dev(1)): the facts of the device, then the
-# kernels that the file does not have, and the all-reduces among all devices. What cannot
-# run here is named on stderr. 'dnnest-dev bench gpu' runs it.
+# kernels that the file does not have, and the all-reduces among all devices: those that
+# bench_fit.py uses. What cannot run here is named on stderr. 'dnnest-dev bench gpu' runs it.
 #
 # A kernel takes its operands from one of several sets that exceed the last-level cache,
 # each launch the next, so that none finds them in the cache. They are random numbers,
@@ -14,8 +14,9 @@
 # disturbs has no effect.
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Measure the kernels of a training step on a GPU."""
+"""Measure the kernels that rates of the catalogue are fitted to."""
 
+import itertools
 import math
 import os
 import statistics
@@ -45,25 +46,13 @@ GEMMS = ((128, 128, 128), (256, 256, 256), (512, 512, 512), (1024, 1024, 1024),
          (128, 4096, 1024), (512, 1024, 4096), (2048, 768, 768), (2048, 3072, 768),
          (4096, 1024, 4096), (8192, 4096, 1024), (16384, 1024, 1024),
          (1024, 30522, 768), (4096, 11008, 4096))
-BMMS = ((192, 128, 128, 64), (768, 128, 64, 128), (96, 512, 512, 64),
-        (384, 512, 64, 512), (32, 2048, 2048, 64), (128, 1024, 1024, 64),
-        (512, 64, 64, 64))
-ATTENTIONS = ((32, 12, 128, 64), (8, 16, 512, 64), (4, 16, 1024, 64), (1, 32, 2048, 128))
-# Batch, channels, side, outputs, side of the kernel, stride: layers of ResNet-50 and
-# VGG-16, and some of them with small batches; of MobileNet and EfficientNet.
-CONVS = ((64, 64, 56, 64, 3, 1), (64, 128, 28, 128, 3, 1), (64, 256, 14, 256, 3, 1),
-         (64, 512, 7, 512, 3, 1), (8, 64, 56, 64, 3, 1), (8, 256, 14, 256, 3, 1),
-         (1, 64, 56, 64, 3, 1), (1, 512, 7, 512, 3, 1), (16, 64, 224, 64, 3, 1),
-         (32, 256, 56, 256, 3, 1), (32, 512, 28, 512, 3, 1), (64, 3, 224, 64, 7, 2),
-         (64, 64, 56, 256, 1, 1), (64, 256, 56, 64, 1, 1), (64, 512, 28, 128, 1, 1),
-         (64, 1024, 14, 256, 1, 1), (64, 128, 56, 128, 3, 2))
-DEPTHWISES = ((64, 32, 112, 32, 3, 1), (64, 192, 28, 192, 3, 1), (64, 576, 14, 576, 3, 1),
-              (64, 960, 7, 960, 3, 1), (64, 240, 28, 240, 5, 1))
-NORMS = ((64, 64, 112), (64, 256, 56), (64, 512, 28), (64, 1024, 14), (64, 2048, 7))
-LAYER_NORMS = ((4096, 768), (16384, 1024), (8192, 4096))
-SOFTMAXES = ((6144, 128), (49152, 128), (65536, 512), (16384, 2048))
-LSTMS = ((16, 64, 32), (16, 64, 256), (64, 512, 64), (64, 1024, 64))
-TABLES = ((4096, 768, 30522), (32768, 1024, 50257), (65536, 128, 1000000))
+# Batch, channels, side, outputs: 3 x 3 convolutions of ResNet-50 and VGG-16, some of them
+# with small batches.
+CONVS = ((64, 64, 56, 64), (64, 128, 28, 128), (64, 256, 14, 256), (64, 512, 7, 512),
+         (8, 64, 56, 64), (8, 256, 14, 256), (1, 64, 56, 64), (1, 512, 7, 512),
+         (16, 64, 224, 64), (32, 256, 56, 256), (32, 512, 28, 512))
+# Batch, hidden size, steps: the time of a step is the difference over that of the steps.
+LSTMS = ((16, 64, 32), (16, 64, 256))
 RINGS = tuple(1 << power for power in (20, 21, 22, 24, 26, 28))
 
 
@@ -187,156 +176,40 @@ def measure(device, launches):
 # --- kernels: each function gives a launch with operands of its own ---------------------
 
 
-def gemm(device, direction, m, n, k):
-    """A linear layer of m rows, and its gradients."""
+def gemm(device, m, n, k):
+    """A linear layer of m rows."""
     x, w, y = device.random(m, k), device.random(n, k), device.random(m, n)
-    if direction == "backward_data":
-        return lambda: torch.mm(y, w, out=x)
-    if direction == "backward_weight":
-        return lambda: torch.mm(y.t(), x, out=w)
     return lambda: torch.mm(x, w.t(), out=y)
 
 
-def bmm(device, _, batch, m, n, k):
-    """A batch of products."""
-    a, b = device.random(batch, m, k), device.random(batch, k, n)
-    c = device.random(batch, m, n)
-    return lambda: torch.bmm(a, b, out=c)
-
-
-def attention(device, direction, batch, heads, length, width):
-    """Scores, softmax and weighted values, as in frameworks without fusion."""
-    q, k, v, o = (device.random(batch * heads, length, width) for _ in range(4))
-    p = torch.softmax(device.random(batch * heads, length, length), -1)
-
-    def forward():
-        return torch.bmm(torch.softmax(torch.bmm(q, k.transpose(1, 2)), -1), v)
-
-    def backward():
-        torch.bmm(p.transpose(1, 2), o)
-        dp = torch.bmm(o, v.transpose(1, 2))
-        ds = torch.ops.aten._softmax_backward_data(dp, p, -1, p.dtype)
-        torch.bmm(ds, k)
-        torch.bmm(ds.transpose(1, 2), q)
-
-    return forward if direction == "forward" else backward
-
-
-def side_of(side, kernel, stride):
-    """The side of what a convolution gives."""
-    return (side + 2 * (kernel // 2) - kernel) // stride + 1
-
-
-def conv(device, direction, batch, inputs, side, outputs, kernel, stride, groups=1):
-    """A convolution in one direction. 16-bit floats are channels last, as matrix units want."""
-    out = side_of(side, kernel, stride)
+def conv(device, batch, inputs, side, outputs):
+    """A convolution of 3 x 3. 16-bit floats are channels last, as matrix units want."""
     form = torch.contiguous_format if device.dtype == torch.float32 else torch.channels_last
-    x, w, y = (tensor.contiguous(memory_format=form) for tensor in (
-        device.random(batch, inputs, side, side),
-        device.random(outputs, inputs // groups, kernel, kernel),
-        device.random(batch, outputs, out, out)))
-    strides, pads = [stride, stride], [kernel // 2, kernel // 2]
-    if direction == "forward":
-        return lambda: functional.conv2d(x, w, None, strides, pads, 1, groups)
-    wanted = [direction == "backward_data", direction == "backward_weight", False]
-    return lambda: torch.ops.aten.convolution_backward(
-        y, x, w, None, strides, pads, [1, 1], False, [0, 0], groups, wanted)
+    x, w = (tensor.contiguous(memory_format=form) for tensor in (
+        device.random(batch, inputs, side, side), device.random(outputs, inputs, 3, 3)))
+    return lambda: functional.conv2d(x, w, None, 1, 1)
 
 
-def depthwise(device, direction, *dimensions):
-    """A convolution of each channel alone."""
-    return conv(device, direction, *dimensions, groups=dimensions[1])
-
-
-def passes(direction, forward, operands):
-    """The forward pass, or the backward pass after it, which is done once."""
-    if direction == "forward":
-        return forward
-    y = forward()
-    dy = torch.rand_like(y)
-    return lambda: torch.autograd.grad(y, operands, dy, retain_graph=True)
-
-
-def norm(device, direction, batch, channels, side):
-    """Batch normalisation; running averages are left out, only evaluation needs them."""
-    x = device.random(batch, channels, side, side).requires_grad_()
-    weight, bias = (torch.rand(channels, device=device.name).requires_grad_() for _ in range(2))
-    return passes(direction, lambda: functional.batch_norm(
-        x, None, None, weight, bias, training=True), (x, weight, bias))
-
-
-def layer_norm(device, _, rows, width):
-    """Layer normalisation without weights."""
-    x = device.random(rows, width)
-    return lambda: functional.layer_norm(x, (width,))
-
-
-def softmax(device, _, rows, width):
-    """Softmax of rows."""
-    x = device.random(rows, width)
-    return lambda: torch.softmax(x, -1)
-
-
-def lstm(device, direction, batch, hidden, steps):
+def lstm(device, batch, hidden, steps):
     """One recurrent layer."""
     layer = torch.nn.LSTM(hidden, hidden).to(device.name, device.dtype)
     x = device.random(steps, batch, hidden).requires_grad_()
-    return passes(direction, lambda: layer(x)[0], (x, *layer.parameters()))
+    return lambda: layer(x)
 
 
-def add(device, _, n):
+def add(device, n):
     """The sum of two tensors."""
     a, b, c = (device.random(n) for _ in range(3))
     return lambda: torch.add(a, b, out=c)
 
 
-def relu(device, _, n):
+def relu(device, n):
     """The rectifier."""
     a, c = device.random(n), device.random(n)
     return lambda: torch.clamp(a, min=0, out=c)
 
 
-def embedding(device, _, n, width, rows):
-    """n rows of a table, which all launches share."""
-    if getattr(device, "table", None) is None or device.table.shape != (rows, width):
-        device.table = device.random(rows, width)
-    table, ids = device.table, torch.randint(rows, (n,), device=device.name)
-    return lambda: functional.embedding(ids, table)
-
-
-def fused(kind, parameters, **options):
-    """An optimizer of one kernel where PyTorch has one, else of the fewest."""
-    try:
-        return kind(parameters, fused=True, **options)
-    except (TypeError, RuntimeError):
-        return kind(parameters, foreach=True, **options)
-
-
-def optimizer(device, kind, n, **options):
-    """A step of an optimizer."""
-    weight = device.random(n)
-    weight.grad = device.random(n)
-    made = fused(kind, [weight], lr=1e-3, **options)
-    return made.step
-
-
-def adam(device, _, n):
-    """Adam (Kingma and Ba 2015)."""
-    return optimizer(device, torch.optim.Adam, n, capturable=device.name != "cpu")
-
-
-def momentum(device, _, n):
-    """Gradient descent with momentum."""
-    return optimizer(device, torch.optim.SGD, n, momentum=0.9)
-
-
-def copy(device, _, n):
-    """A copy within the device."""
-    a, b = (torch.randint(256, (n,), device=device.name, dtype=torch.uint8) for _ in range(2))
-    return lambda: b.copy_(a)
-
-
-def h2d(device, _, n):
+def h2d(device, n):
     """A copy from pinned memory of the host."""
     a = torch.randint(256, (n,), dtype=torch.uint8)
     a = a.pin_memory() if device.name != "cpu" else a
@@ -344,7 +217,7 @@ def h2d(device, _, n):
     return lambda: b.copy_(a, non_blocking=True)
 
 
-def nothing(*_):
+def nothing(_):
     """An empty kernel."""
     return lambda: torch.cuda._sleep(0)
 
@@ -353,32 +226,27 @@ def nothing(*_):
 
 
 class Task:
-    """One kernel of one shape."""
+    """One kernel of one shape. 'shape' is a format of the dimensions; what moves data between
+    host and device has no direction and no precision."""
 
-    def __init__(self, op, make, direction, letters, dimensions, flops, size, quick=False):
-        self.op, self.make, self.direction = op, make, direction
+    def __init__(self, op, make, shape, dimensions, flops, size, quick=False, precision=""):
+        self.op, self.make, self.shape = op, make, shape % dimensions
         self.dimensions, self.flops, self.size, self.quick = dimensions, flops, size, quick
-        self.precision = ""
-        # "lstm n d": the word stays, a letter is followed by its dimension.
-        words = letters.split()
-        values = iter(dimensions)
-        self.shape = " ".join(word if len(word) > 1 else "%s%d" % (word, next(values))
-                              for word in words)
+        self.precision = precision
 
     def words(self):
         """What identifies it in a samples file."""
-        return self.op, self.precision, self.direction, self.shape, 1
+        return self.op, self.precision, "forward" if self.precision else "", self.shape, 1
 
     def time(self, device):
         """The summary of its seconds."""
         if self.op == "sync":
             return sync()
-        direction, dimensions = self.direction, self.dimensions
         if self.op in ("launch", "h2d"):  # what the host does is measured, too
             device = Eager(device)
         # A large part of the operands of a set is about what the kernel moves.
         return measure(device, device.sets(
-            int(max(self.size, 1024)), lambda: self.make(device, direction, *dimensions)))
+            int(max(self.size, 1024)), lambda: self.make(device, *self.dimensions)))
 
 
 class Eager:
@@ -406,91 +274,42 @@ def sync():
     return summary(times[20:])
 
 
-def products(precision, b):
-    """Tasks of matrix products; an element has b bytes."""
+def kernels(precision, b):
+    """Tasks of a precision, whose elements have b bytes."""
     for i, (m, n, k) in enumerate(GEMMS):
-        moved = b * (m * k + n * k + m * n)
-        for direction in ("forward", "backward_data", "backward_weight"):
-            if direction == "forward" or i % 3 == 0:
-                yield Task("gemm", gemm, direction, "m n k", (m, n, k), 2 * m * n * k, moved,
-                           direction == "forward" and i % 2 == 0)
-    for batch, m, n, k in BMMS:
-        yield Task("bmm", bmm, "forward", "b m n k", (batch, m, n, k), 2 * batch * m * n * k,
-                   b * batch * (m * k + n * k + m * n))
-    for d in ATTENTIONS if precision != "tf32" else ():
-        rows, length, width = d[0] * d[1] * d[2], d[2], d[3]
-        for direction, n in (("forward", 2), ("backward", 4)):
-            yield Task("attention", attention, direction, "b h s d", d,
-                       2 * n * rows * length * width, 2 * n * b * rows * (width + length))
-
-
-def convolutions(precision, b):
-    """Tasks of convolutions."""
-    kinds = [("conv", conv, CONVS)] + [("depthwise", depthwise, DEPTHWISES)] * (precision != "tf32")
-    for op, make, all_dimensions in kinds:
-        for i, d in enumerate(all_dimensions):
-            batch, inputs, side, outputs, kernel, stride = d
-            out = side_of(side, kernel, stride)
-            weights = (inputs if op == "conv" else 1) * outputs * kernel**2
-            moved = b * (batch * inputs * side**2 + weights + batch * outputs * out**2)
-            for direction in ("forward", "backward_data", "backward_weight"):
-                if direction == "forward" or op == "depthwise" or i % 2 == 0:
-                    yield Task(op, make, direction, "n c i o k s", d,
-                               2 * weights * batch * out**2, moved,
-                               direction == "forward" and op == "conv" and i < 9)
-
-
-def layers(precision, b):
-    """Tasks of other layers, and of what only moves memory."""
-    for d in NORMS:
-        moved = b * d[0] * d[1] * d[2]**2
-        yield Task("norm", norm, "forward", "batch n c i", d, 0, 3 * moved)
-        yield Task("norm", norm, "backward", "batch n c i", d, 0, 5 * moved)
-    for d in SOFTMAXES:
-        yield Task("softmax", softmax, "forward", "r w", d, 0, 2 * b * d[0] * d[1])
-    for i, d in enumerate(LSTMS if precision != "bf16" else ()):
-        batch, hidden, steps = d
+        yield Task("gemm", gemm, "m%d n%d k%d", (m, n, k), 2 * m * n * k,
+                   b * (m * k + n * k + m * n), i % 2 == 0, precision)
+    for i, d in enumerate(CONVS):
+        batch, inputs, side, outputs = d
+        weights = 9 * inputs * outputs
+        yield Task("conv", conv, "n%d c%d i%d o%d k3 s1", d, 2 * weights * batch * side**2,
+                   b * (batch * (inputs + outputs) * side**2 + weights), i < 9, precision)
+    if precision == "tf32":
+        return
+    for batch, hidden, steps in LSTMS if precision != "bf16" else ():
         # Eight products of inputs and of states with their weights per step.
         weights = 8 * hidden**2
-        for direction, n in (("forward", 2), ("backward", 4)):
-            yield Task("rnn", lstm, direction, "lstm n h t", d, n * weights * batch * steps,
-                       b * (weights + 2 * batch * steps * hidden), direction == "forward" and i < 2)
-    for power in range(16, 27, 2):
-        yield Task("elementwise", add, "forward", "add n", (1 << power,), 0, 3 * b << power, True)
-        yield Task("elementwise", relu, "forward", "relu n", (1 << power,), 0, 2 * b << power, True)
-    for d in LAYER_NORMS:
-        yield Task("norm", layer_norm, "forward", "layer r w", d, 0, 2 * b * d[0] * d[1])
+        yield Task("rnn", lstm, "lstm n%d h%d t%d", (batch, hidden, steps),
+                   2 * weights * batch * steps, b * (weights + 2 * batch * steps * hidden),
+                   True, precision)
+    for power in range(20, 27, 2):
+        yield Task("elementwise", add, "add n%d", (1 << power,), 0, 3 * b << power, True, precision)
+        yield Task("elementwise", relu, "relu n%d", (1 << power,), 0, 2 * b << power, True, precision)
 
 
 def others():
-    """Tasks of no precision, or of fp32 alone."""
-    for d in TABLES:
-        yield "fp32", Task("embedding", embedding, "forward", "n d v", d, 0, 8 * d[0] * d[1])
-    for power in range(18, 25, 2):
-        n = 1 << power
-        yield "fp32", Task("optimizer", adam, "forward", "adam n", (n,), 0, 28 * n)
-        yield "fp32", Task("optimizer", momentum, "forward", "momentum n", (n,), 0, 20 * n)
+    """Tasks of no precision."""
     for power in range(16, 29, 2):
-        n = 1 << power
-        yield "", Task("copy", copy, "", "n", (n,), 0, 2 * n, power % 4 == 0)
-        yield "", Task("h2d", h2d, "", "n", (n,), 0, n, True)
+        yield Task("h2d", h2d, "n%d", (1 << power,), 0, 1 << power, True)
     for op in ("launch", "sync"):
-        yield "", Task(op, nothing, "", "empty", (), 0, 0, True)
+        yield Task(op, nothing, "empty", (), 0, 0, True)
 
 
 def tasks(device, quick):
     """All tasks that the device can run."""
-    for kind in (products, convolutions, layers):
-        for precision in ("fp32", "tf32", "fp16", "bf16"):
-            if device.has(precision) and not (kind is layers and precision == "tf32"):
-                for task in kind(precision, 2 if precision.endswith("16") else 4):
-                    task.precision = precision
-                    if task.quick or not quick:
-                        yield task
-    for precision, task in others():
-        task.precision = precision
-        if task.quick or not quick:
-            yield task
+    of_precisions = [kernels(precision, 2 if precision.endswith("16") else 4)
+                     for precision in ("fp32", "tf32", "fp16", "bf16") if device.has(precision)]
+    return [task for task in itertools.chain(*of_precisions, others()) if task.quick or not quick]
 
 
 # --- all-reduces --------------------------------------------------------------------------
@@ -550,7 +369,7 @@ def measure_all(device, recorder, quick):
     """Write the facts, and all rows that are missing."""
     for key, value in device.facts():
         recorder.fact(key, value, key == "gpu")
-    todo = list(tasks(device, quick))
+    todo = tasks(device, quick)
     for i, task in enumerate(todo):
         if sys.stderr.isatty():
             print("\r%d of %d kernels\033[K\r" % (i, len(todo)), end="", file=sys.stderr, flush=True)

@@ -20,8 +20,9 @@ HEAD = "op,precision,pass,shape,devices,flops,bytes,seconds,spread,runs\n"
 SIZE_MAX, ROWS_MAX, SHAPE_MAX = 1 << 20, 5000, 95
 
 WORDS = {
-    "op": "fact gemm bmm conv depthwise attention norm softmax elementwise embedding rnn"
-          " optimizer copy h2d launch sync allreduce jpeg text array",
+    # The last eight are in files of earlier versions.
+    "op": "fact gemm conv rnn elementwise h2d launch sync allreduce jpeg text array"
+          " bmm depthwise attention norm softmax embedding optimizer copy",
     "precision": "fp32 tf32 fp16 bf16",
     "pass": "forward backward_data backward_weight backward",
 }
