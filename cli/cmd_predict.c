@@ -8,20 +8,44 @@
 #include <stdlib.h>
 
 #include "output/batches.h"
+#include "output/front.h"
 #include "output/grid.h"
 #include "output/show.h"
 #include "seen.h"
 #include "site_gpus.h"
 #include "what_if.h"
 
+/* Default and maximum number of CPUs of --cpu-curve. */
+#define CURVE_USUAL "16"
+#define CURVE_MAX   1024
+
+/* CPUs per GPU that are more than enough for every loader. */
+#define CPUS_PLENTY 1e4
+
 /* The options of a call. */
 struct call {
     struct dn_gpus_wanted wanted;
+    int64_t curve; /* maximum CPUs per GPU of --cpu-curve, 0: no curve */
     bool by_batch;
     struct dn_batch_sizes sizes; /* none: powers of two */
-    const char *snapshot;        /* NULL: that of the site */
-    int64_t user;                /* DN_UNSET: the caller */
+    struct dn_counts counts;     /* of --gpus; none: no combinations */
+    struct dn_front_limits limits;
+    const char *snapshot; /* NULL: that of the site */
+    int64_t user;         /* DN_UNSET: the caller */
 };
+
+static int take_curve (struct dn_options *given, void *to)
+{
+    struct call *call = to;
+    const char *text = given->argument ? given->argument : CURVE_USUAL;
+    struct dn_err err;
+
+    return dn_int_read (
+               dn_span_of (text), "--cpu-curve", 1, CURVE_MAX, &call->curve, &err)
+                   < 0
+               ? dn_options_misuse (given->command, "%s", err.text)
+               : DN_EXIT_DONE;
+}
 
 static int take_gpu (struct dn_options *given, void *to)
 {
@@ -42,21 +66,64 @@ static int take_sizes (struct dn_options *given, void *to)
                : DN_EXIT_DONE;
 }
 
+static int take_gpus (struct dn_options *given, void *to)
+{
+    struct call *call = to;
+    struct dn_err err = {0};
+
+    return dn_counts_read (given->argument, &call->counts, &err) < 0
+               ? dn_options_misuse (given->command, "%s", err.text)
+               : DN_EXIT_DONE;
+}
+
+static int take_budget (struct dn_options *given, void *to)
+{
+    struct call *call = to;
+    struct dn_span text = dn_span_of (given->argument);
+    struct dn_err err = {0};
+
+    return dn_real_read (text, "--budget", 0, 1e12, &call->limits.budget, &err) < 0
+               ? dn_options_misuse (given->command, "%s", err.text)
+               : DN_EXIT_DONE;
+}
+
+static int take_deadline (struct dn_options *given, void *to)
+{
+    struct call *call = to;
+    struct dn_err err = {0};
+    int64_t seconds;
+
+    if (dn_time_read (dn_span_of (given->argument), "--deadline", &seconds, &err) < 0)
+        return dn_options_misuse (given->command, "%s", err.text);
+    call->limits.seconds = (double) seconds;
+    return DN_EXIT_DONE;
+}
+
 static const struct dn_option options[] = {
     DN_OPT_OLD ("plot", "FILE", "--json prints the numbers"),
-    DN_OPT_OLD ("cpu-curve", "[=N]", "the column CPUS has what the loaders need"),
-    DN_OPT_OLD ("gpus", "LIST", "predict with gpus=N in SPEC, once for each"),
     DN_OPT_TAKE ("gpu",
                  0,
                  "NAME",
                  "only this GPU type or device; may be repeated",
                  take_gpu),
     DN_OPT_FLAG ("all", 0, "every device of the catalogue but CPUs", wanted.all),
+    DN_OPT_TAKE ("cpu-curve",
+                 0,
+                 "[=N]",
+                 "also the throughput with 1 to N CPUs per GPU (16)",
+                 take_curve),
     DN_OPT_TAKE ("batch-sizes",
                  0,
                  "[=LIST]",
                  "compare batch sizes per GPU (powers of two)",
                  take_sizes),
+    DN_OPT_TAKE ("gpus",
+                 0,
+                 "LIST",
+                 "the best of GPU types, these numbers, and batches",
+                 take_gpus),
+    DN_OPT_TAKE ("budget", 0, "COST", "of --gpus: at most this cost", take_budget),
+    DN_OPT_TAKE ("deadline", 0, "TIME", "of --gpus: at most this time", take_deadline),
     DN_OPT_TEXT ("snapshot",
                  0,
                  "FILE",
@@ -65,6 +132,31 @@ static const struct dn_option options[] = {
     DN_OPT_USER ("user", 0, "NAME", "with the history of this user (the caller)", user),
     DN_OPT_END,
 };
+
+/* Refuse options that exclude each other. Return an enum dn_exit. */
+static int check_options (const struct dn_command *self, const struct call *call)
+{
+    bool limited = call->limits.budget >= 0 || call->limits.seconds >= 0;
+
+    if (call->curve > 0 && call->by_batch)
+        return dn_options_misuse (self,
+                                  "--cpu-curve cannot be combined with --batch-sizes");
+    if (call->counts.n == 0 && limited)
+        return dn_options_misuse (self, "--budget and --deadline need --gpus");
+    if (call->counts.n > 0 && call->curve > 0)
+        return dn_options_misuse (self, "--cpu-curve cannot be combined with --gpus");
+    return DN_EXIT_DONE;
+}
+
+static int take_options (const struct dn_command *self,
+                         struct dn_options *given,
+                         struct call *call)
+{
+    if (!dn_options_all (given, call, 1, -1))
+        return -1;
+    given->exit_code = check_options (self, call);
+    return given->exit_code == DN_EXIT_DONE ? 0 : -1;
+}
 
 /* Where no batch was given: the run with the largest one of each GPU. */
 static int predict_largest (const struct dn_site *site,
@@ -80,7 +172,9 @@ static int predict_largest (const struct dn_site *site,
 
         if (runs[i].largest_batch < 1 || !runs[i].estimate->supported)
             continue;
-        if (dn_batches_resize (site, subject, runs[i].largest_batch, &sized, err) < 0)
+        if (dn_batches_resize (
+                site, subject, subject->spec.gpus, runs[i].largest_batch, &sized, err)
+            < 0)
             return -1;
         rc = dn_subject_predict (
             site, &sized, &runs[i].estimate->device, 1, &estimates[i], err);
@@ -92,10 +186,102 @@ static int predict_largest (const struct dn_site *site,
     return 0;
 }
 
+/* Samples per second of the whole job with so many CPUs per GPU. */
+static double throughput (const struct dn_site *site,
+                          const struct dn_subject *subject,
+                          const struct dn_forecast *run,
+                          double cpus)
+{
+    const struct dn_case c =
+        dn_subject_case (site, subject, run->estimate->device, cpus);
+
+    return dn_whitebox_throughput (&c);
+}
+
+/* Does the throughput of this run depend on the number of CPUs in a known way? */
+static bool has_curve (const struct dn_forecast *run)
+{
+    return run->estimate->supported && run->estimate->cpus_per_gpu >= 0;
+}
+
+static void add_curve (struct json_object *row,
+                       const struct dn_site *site,
+                       const struct dn_subject *subject,
+                       const struct dn_forecast *run,
+                       int64_t n_cpus)
+{
+    struct json_object *curve;
+    double plateau;
+
+    if (!has_curve (run)) {
+        json_object_object_add (row, "cpu_curve", NULL);
+        return;
+    }
+    curve = dn_json_add_array (row, "cpu_curve");
+    plateau = throughput (site, subject, run, CPUS_PLENTY);
+    for (int64_t cpus = 1; cpus <= n_cpus; cpus++) {
+        struct json_object *point = dn_json_append_object (curve);
+        double rate = throughput (site, subject, run, (double) cpus);
+
+        dn_json_add_count (point, "cpus_per_gpu", cpus);
+        dn_json_add_real (point, "samples_per_s", rate);
+        dn_json_add_real (point, "relative", rate / plateau);
+    }
+}
+
+/* The columns of the curve: 1 2 3 4 6 8 12 16 24 ..., and the last. */
+static int pick_columns (int64_t n_cpus, int64_t columns[])
+{
+    int n_columns = 0;
+
+    for (int64_t step = 1, cpus = 1; cpus < n_cpus; cpus += step) {
+        columns[n_columns++] = cpus;
+        if (cpus >= 4 && (cpus & (cpus - 1)) == 0)
+            step = cpus / 2;
+    }
+    columns[n_columns++] = n_cpus;
+    return n_columns;
+}
+
+static int print_curves (const struct dn_site *site,
+                         const struct dn_subject *subject,
+                         const struct dn_forecast *runs,
+                         int n_runs,
+                         int64_t n_cpus)
+{
+    int64_t picked[32];
+    int n_picked = pick_columns (n_cpus, picked);
+    struct dn_grid_column columns[33] = {{"CPUS PER GPU", false}};
+    struct dn_shown headings[32];
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, n_picked + 1);
+
+    printf ("\nThroughput with so many CPUs per GPU, of that with more than enough:\n");
+    for (int i = 0; i < n_picked; i++) {
+        headings[i] = dn_show_real ((double) picked[i], 0);
+        /* cppcheck-suppress unreadVariable ; by the grid */
+        columns[i + 1] = (struct dn_grid_column){headings[i].text, true};
+    }
+    for (int i = 0; i < n_runs; i++) {
+        double plateau = throughput (site, subject, &runs[i], CPUS_PLENTY);
+
+        dn_grid_add (&grid, "%s", runs[i].name);
+        for (int p = 0; p < n_picked; p++) {
+            double rate = throughput (site, subject, &runs[i], (double) picked[p]);
+
+            dn_grid_add (
+                &grid,
+                "%s",
+                dn_show_real (has_curve (&runs[i]) ? rate / plateau : -1, 2).text);
+        }
+    }
+    return dn_grid_print (&grid);
+}
+
 static void print_json (const struct dn_site *site,
                         const struct dn_subject *subject,
                         const struct dn_forecast *runs,
                         int n_runs,
+                        int64_t n_cpus,
                         const struct dn_batches *batches)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
@@ -110,6 +296,8 @@ static void print_json (const struct dn_site *site,
     for (int i = 0; i < n_runs; i++) {
         struct json_object *row = dn_show_run_json (&runs[i], &subject->spec);
 
+        if (n_cpus > 0)
+            add_curve (row, site, subject, &runs[i], n_cpus);
         dn_remedies_add_json (row, site, subject, best, &runs[i]);
         json_object_array_add (candidates, row);
         /* -Wanalyzer-use-of-uninitialized-value is wrong here: it is set */
@@ -141,6 +329,38 @@ static int read_subject (const struct dn_site *site,
         subject->spec.batch = sizes->n > 0 ? sizes->sizes[0] : 1;
     subject->open_batch = false;
     return dn_subject_build (site, DN_UNSET, subject, err);
+}
+
+/* The table of --gpus. */
+static int compare_counts (const struct dn_site *site,
+                           const struct dn_subject *subject,
+                           const struct call *call,
+                           const struct dn_site_gpus *gpus,
+                           bool json)
+{
+    dn_cleanup (dn_front_free) struct dn_front front = {.n = 0};
+    dn_cleanup (dn_json_free) struct json_object *document = NULL;
+    struct dn_front_limits limits = call->limits;
+    struct dn_err err = {0};
+
+    if (limits.budget < 0)
+        limits.budget = subject->spec.budget;
+    if (limits.seconds < 0 && subject->spec.deadline != DN_UNSET)
+        limits.seconds = (double) subject->spec.deadline;
+    if (dn_front_predict (
+            site, subject, &call->counts, &call->sizes, gpus, &limits, &front, &err)
+        < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
+    if (!json) {
+        dn_show_model (&subject->graph);
+        return dn_front_print (&front);
+    }
+    document = json_object_new_object ();
+    json_object_object_add (document, "spec", dn_show_spec_json (&subject->spec));
+    json_object_object_add (document, "model", dn_show_model_json (&subject->graph));
+    dn_front_add_json (document, &front);
+    dn_json_print (document);
+    return DN_EXIT_DONE;
 }
 
 static int compare_batches (const struct dn_site *site,
@@ -184,7 +404,12 @@ static int predict (const struct dn_site *site,
                    < 0))
         return dn_fail (DN_EXIT_DATA, &err);
     if (json) {
-        print_json (site, subject, runs, gpus->n, call->by_batch ? &batches : NULL);
+        print_json (site,
+                    subject,
+                    runs,
+                    gpus->n,
+                    call->curve,
+                    call->by_batch ? &batches : NULL);
         return DN_EXIT_DONE;
     }
     dn_show_model (&subject->graph);
@@ -197,13 +422,15 @@ static int predict (const struct dn_site *site,
             dn_effects_print (site, subject, runs[0].name, runs[0].estimate->device);
     dn_show_beyond (runs, gpus->n, &subject->spec);
     dn_site_gpus_explain (gpus);
+    if (exit_code == DN_EXIT_DONE && call->curve > 0)
+        exit_code = print_curves (site, subject, runs, gpus->n, call->curve);
     return exit_code;
 }
 
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
-    struct call call = {.user = DN_UNSET};
+    struct call call = {.user = DN_UNSET, .limits = {.budget = -1, .seconds = -1}};
     struct dn_err err = {0};
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
@@ -212,7 +439,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     int exit_code;
 
     dn_options_begin (&given, self, argc, argv);
-    if (!dn_options_all (&given, &call, 1, -1))
+    if (take_options (self, &given, &call) < 0)
         return given.exit_code;
     site = dn_options_site (&given, NULL);
     if (!site)
@@ -228,6 +455,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
     if (dn_site_gpus_find (site, dn_seen_cluster (&seen), &call.wanted, &gpus, &err)
         < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
+    if (call.counts.n > 0)
+        return compare_counts (site, &subject, &call, &gpus, given.json);
     return predict (site, &subject, &call, &gpus, given.json);
 }
 

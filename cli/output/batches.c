@@ -23,36 +23,48 @@ static int compare_sizes (const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-int dn_batch_sizes_read (const char *text,
-                         struct dn_batch_sizes *sizes,
-                         struct dn_err *err)
+int dn_batch_list_read (const char *text,
+                        const struct dn_batch_list *list,
+                        int64_t *numbers,
+                        int *n,
+                        struct dn_err *err)
 {
-    const struct dn_key *key = dn_spec_key (dn_span_of ("batch"));
     struct dn_span rest = dn_span_of (text);
-    int64_t *numbers = sizes->sizes;
-    int n = 0;
+    int n_read = 0;
 
     while (rest.text) {
         struct dn_span piece = dn_span_trim (dn_span_cut (&rest, ","));
 
-        if (n == DN_BATCHES_MAX)
+        if (n_read == list->max)
             return dn_err_set (
-                err, DN_E_LIMIT, "--batch-sizes: more than %d of them", DN_BATCHES_MAX);
+                err, DN_E_LIMIT, "%s: more than %d of them", list->what, list->max);
         if (dn_int_read (piece,
-                         "--batch-sizes",
-                         (int64_t) key->min,
-                         (int64_t) key->max,
-                         &numbers[n++],
+                         list->what,
+                         (int64_t) list->key->min,
+                         (int64_t) list->key->max,
+                         &numbers[n_read],
                          err)
             < 0)
             return -1;
+        n_read++;
     }
-    qsort (numbers, (size_t) n, sizeof (*numbers), compare_sizes);
-    sizes->n = 0;
-    for (int i = 0; i < n; i++)
-        if (i == 0 || numbers[i] != numbers[i - 1])
-            numbers[sizes->n++] = numbers[i];
+    qsort (numbers, (size_t) n_read, sizeof (*numbers), compare_sizes);
+    *n = 0;
+    for (int i = 0; i < n_read; i++)
+        if (*n == 0 || numbers[i] != numbers[*n - 1])
+            numbers[(*n)++] = numbers[i];
     return 0;
+}
+
+int dn_batch_sizes_read (const char *text,
+                         struct dn_batch_sizes *sizes,
+                         struct dn_err *err)
+{
+    const struct dn_batch_list list = {.what = "--batch-sizes",
+                                       .key = dn_spec_key (dn_span_of ("batch")),
+                                       .max = DN_BATCHES_MAX};
+
+    return dn_batch_list_read (text, &list, sizes->sizes, &sizes->n, err);
 }
 
 /* The powers of two up to the largest that fits any device, at least one size. */
@@ -75,8 +87,22 @@ static int64_t rescale (int64_t count, int64_t old_samples, int64_t new_samples)
     return scaled < 1 ? 1 : (int64_t) ceil (fmin (scaled, 1e15));
 }
 
+/* GPUs of a node where the specification does not say how many there are. */
+#define GPUS_PER_NODE 8
+
+/* Nodes of so many GPUs. */
+static int64_t count_nodes (const struct dn_spec *spec, int64_t gpus)
+{
+    int64_t per_node = spec->nodes > 1 ? spec->gpus / spec->nodes : GPUS_PER_NODE;
+
+    if (gpus == spec->gpus)
+        return spec->nodes;
+    return (gpus + per_node - 1) / per_node;
+}
+
 int dn_batches_resize (const struct dn_site *site,
                        const struct dn_subject *subject,
+                       int64_t gpus,
                        int64_t batch,
                        struct dn_subject *out,
                        struct dn_err *err)
@@ -86,6 +112,8 @@ int dn_batches_resize (const struct dn_site *site,
 
     *out = *subject;
     memset (&out->graph, 0, sizeof (out->graph));
+    spec->nodes = count_nodes (&subject->spec, gpus);
+    spec->gpus = gpus;
     spec->batch = batch;
     spec->global_batch = DN_UNSET;
     if (dn_spec_resolve (spec, &site->datasets, DN_UNSET, err) < 0)
@@ -108,7 +136,9 @@ static int predict_size (const struct dn_site *site,
     const struct dn_device *devices[DN_DEVICES_MAX];
     struct dn_subject sized;
 
-    if (dn_batches_resize (site, subject, batches->sizes.sizes[at], &sized, err) < 0)
+    if (dn_batches_resize (
+            site, subject, subject->spec.gpus, batches->sizes.sizes[at], &sized, err)
+        < 0)
         return -1;
     for (int i = 0; i < batches->n_rows; i++)
         devices[i] = batches->rows[i].gpu->device;

@@ -44,17 +44,35 @@ struct dn_batches {
     bool timed; /* the amount of work is known */
 };
 
+/* How a list of numbers is read: named 'what' in errors, in the range of 'key'. */
+struct dn_batch_list {
+    const char *what;
+    const struct dn_key *key;
+    int max; /* numbers */
+};
+
+/* Read "8,16,32" into 'numbers', which has room for list->max: ascending, equal ones
+ * once.
+ */
+int dn_batch_list_read (const char *text,
+                        const struct dn_batch_list *list,
+                        int64_t *numbers,
+                        int *n,
+                        struct dn_err *err);
+
 /* Read "8,16,32": at most DN_BATCHES_MAX numbers in any order, equal ones once. */
 int dn_batch_sizes_read (const char *text,
                          struct dn_batch_sizes *sizes,
                          struct dn_err *err);
 
-/* A copy of the subject, which borrows the layers, with another batch per GPU. Gradient
- * accumulation is unchanged; the number of steps and the evaluation interval are scaled
- * so that the number of samples is the same. Free its graph.
+/* A copy of the subject, which borrows the layers, with another number of GPUs and
+ * batch per GPU. Gradient accumulation is unchanged; the number of steps and the
+ * evaluation interval are scaled so that the number of samples is the same. Another
+ * number of GPUs takes as many to a node as 'subject' has, or eight. Free its graph.
  */
 int dn_batches_resize (const struct dn_site *site,
                        const struct dn_subject *subject,
+                       int64_t gpus,
                        int64_t batch,
                        struct dn_subject *out,
                        struct dn_err *err);

@@ -161,6 +161,14 @@ enum dn_bottleneck dn_step_bottleneck (const struct dn_estimate *estimate,
         sum.compute_s, sum.memory_s + stage[DN_STAGE_OPTIMIZER], sum.fixed_s);
 }
 
+double dn_whitebox_throughput (const struct dn_case *c)
+{
+    struct dn_estimate estimate;
+
+    dn_whitebox (c, &estimate);
+    return estimate.samples_per_s;
+}
+
 struct dn_range dn_estimate_memory (const struct dn_estimate *estimate,
                                     enum dn_memory_count count)
 {

@@ -43,6 +43,9 @@ int dn_whitebox_all (const struct dn_case *c,
                      struct dn_estimate estimates[],
                      struct dn_err *err);
 
+/* Samples per second of the whole job. */
+double dn_whitebox_throughput (const struct dn_case *c);
+
 /* The largest batch per GPU whose memory, with the share 'headroom' on top, stays below
  * the device's with probability 'quantile' (0.5: the median). 0 when not even one
  * sample fits. All else, such as gradient accumulation, is as in the case; its batch is

@@ -69,8 +69,4 @@ json 'advise has largest batch, price-performance and carbon as predict has' \
      and d["candidates"][0]["price_performance"] < d["candidates"][1]["price_performance"]' \
     advise --conf "$work/new.conf" --comment "dnnest:$spec" -G a100:4 \
     -t 1-0
-gives 'the GPUs beyond the deadline and the budget are listed' 0 \
-    'Beyond deadline=01:00:00 at the p95 of the time: v100_sxm2_16gb, t4_16gb.*Beyond budget=1000000 at the p95 of the time: none' \
-    predict --gpu v100_sxm2_16gb --gpu t4_16gb \
-    model=resnet50,precision=fp16,epochs=90,dataset=imagenet,input=gpu,batch=8,deadline=1:00:00,budget=1M
 done_testing

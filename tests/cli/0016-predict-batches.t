@@ -79,6 +79,8 @@ for list in '' 0 -1 8,,16 eight 8x 1.5 200000M; do
 done
 refuses 'more than 32 sizes are too many' 2 '--batch-sizes: more than 32' \
     predict "--batch-sizes=$(seq -s , 1 33)" $spec
+refuses '--cpu-curve cannot be combined with --batch-sizes' 2 'cpu-curve cannot be combined' \
+    predict --batch-sizes --cpu-curve $spec
 gives 'without a batch one is taken' 0 'No batch: batch=1 is taken' predict $spec
 refuses 'a global batch that is no multiple is refused' 2 'global_batch' \
     predict --batch-sizes=7 $spec,global_batch=10,gpus=3

@@ -54,6 +54,8 @@ json 'hardware takes the name of a type' 'd["devices"][0]["name"] == "a100_sxm4_
 json 'batch sizes are compared on the types of the site' \
     'sorted(r["type"] for r in d["batch_sizes"]) == ["a100", "twin"]' \
     predict --batch-sizes=8,16 $spec
+json 'numbers of GPUs are compared on the types of the site' \
+    '{c["type"] for c in d["combinations"]} == {"a100", "twin"}' predict --gpus=1,2 $spec
 echo 'Mode=enforce' >"$work/new.conf"
 json 'without Gpu lines the candidates are the catalogue' 'len(d["candidates"]) > 50' \
     predict --conf "$work/new.conf" $spec

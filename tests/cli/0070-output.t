@@ -29,7 +29,7 @@ lost 'a closed stdout' closed predict $spec
 
 # More than a pipe holds, to a reader that exits immediately, as head does.
 pipe() { { dn "$@" 2>"$work/err"; echo $? >"$work/code"; } | true; }
-pipe predict --all --json --batch-sizes $spec
+pipe predict --all --json --cpu-curve=1k $spec
 is 'a reader that has read enough is no error' "$(cat "$work/code"):$(cat "$work/err")" 0:
 
 dn predict --json $spec > "$work/a"
@@ -49,7 +49,7 @@ if command -v valgrind >/dev/null && ! grep -q __asan_init "$DNNEST"; then
     printf '#!/bin/sh\n#SBATCH -G a100:4 -c 8 -t 1-0\n#DNNEST %s\n' "$short" > "$work/job.sh"
     ok 'predict has no memory error' dn predict --json $spec
     ok 'explain has no memory error' dn explain --gpu t4_16gb $spec
-    ok 'a table of batch sizes has no memory error' dn predict --batch-sizes $spec
+    ok 'the CPU curve has no memory error' dn predict --cpu-curve $spec
     ok 'advise has no memory error' dn advise "$work/job.sh"
     ok 'check has no memory error' dn check "$work/job.sh"
     ok 'config has no memory error' dn config --json

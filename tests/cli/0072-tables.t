@@ -25,6 +25,8 @@ for columns in 100 60; do
     fits 'the hardware' $columns hardware
     fits 'the zoo' $columns zoo
 done
+fits 'the table of CPU counts' 100 predict --cpu-curve=1k --gpu=a100 $spec
+fits 'that of numbers of GPUs' 100 predict --gpus=1,2,4 --all $spec
 fits 'explain' 100 explain --gpu=a100 $spec
 fits 'hardware with sources' 100 hardware --sources a100_sxm4_40gb
 ok 'without a terminal and without COLUMNS a table has 100 columns' \

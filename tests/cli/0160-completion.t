@@ -57,7 +57,7 @@ for command in $commands; do
     done < <(sed -nE 's/^  (-., |    )(--[a-z-]+)\[?=([^] ]+)\]? .*/\2 \3/p' <<<"$help")
 done
 is 'an option whose argument may be left out is offered both ways' \
-    "$(rows predict | grep batch-sizes)" $'--batch-sizes -\n--batch-sizes= -'
+    "$(rows predict | grep cpu-curve)" $'--cpu-curve -\n--cpu-curve= -'
 is 'arguments are completed by what the usage calls them' \
     "$(for command in predict check zoo model; do rows "$command" | row -; done)" \
     $'@name,@spec\n@name,@spec,@files,@files\n@networks\nshow,verify,@directories'

@@ -365,7 +365,7 @@ PYTHON
 spec=$short
 dn check --keys --json > "$work/keys.json"
 dn config --json > "$work/config.json"
-dn predict --json --gpu t4_16gb "$spec" > "$work/predict.json"
+dn predict --json --cpu-curve --gpu t4_16gb "$spec" > "$work/predict.json"
 dn predict --json --batch-sizes --gpu t4_16gb "$spec" > "$work/batches.json"
 dn explain --json --gpu t4_16gb "$spec" > "$work/explain.json"
 dn advise --json --comment="dnnest:$spec" -G a100:1 -t 1-0 > "$work/advise.json"

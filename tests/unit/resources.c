@@ -331,32 +331,23 @@ TEST ("data on the chip move at its rate")
     assert_near (small.stage_s[DN_STAGE_FORWARD], off.stage_s[DN_STAGE_FORWARD]);
 }
 
-/* Samples per second with so many CPUs. */
-static double rate_of (struct white *run, double cpus)
-{
-    struct dn_estimate estimate;
-
-    dn_whitebox (white_case (run, cpus), &estimate);
-    return estimate.samples_per_s;
-}
-
 TEST ("throughput rises with CPUs and levels off")
 {
     /* msr-fiddle/synergy: AlexNet on a V100, relative to 3 cores per GPU. */
     static const double measured[][2] = {
         {1, 0.3}, {2, 0.66}, {4, 1.25}, {5, 1.53}, {6, 1.75}, {9, 2}, {24, 2}};
     struct white run = white_of ("model=alexnet,image=224,batch=512,decode=jpeg", V100);
-    double three = rate_of (&run, 3);
+    double three = dn_whitebox_throughput (white_case (&run, 3));
     double last = 0;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (measured); i++) {
-        double rate = rate_of (&run, measured[i][0]);
+        double rate = dn_whitebox_throughput (white_case (&run, measured[i][0]));
 
         assert_true (rate >= last);
         assert_true (fabs (rate / three - measured[i][1]) < 0.3);
         last = rate;
     }
-    assert_true (rate_of (&run, 96) < 1.05 * last);
+    assert_true (dn_whitebox_throughput (white_case (&run, 96)) < 1.05 * last);
 }
 
 TEST ("crowded workers deliver less")
@@ -366,7 +357,8 @@ TEST ("crowded workers deliver less")
     struct white fair =
         white_of ("model=alexnet,batch=512,decode=jpeg,workers=4", V100);
 
-    assert_true (rate_of (&run, 4) < 0.6 * rate_of (&fair, 4));
+    assert_true (dn_whitebox_throughput (white_case (&run, 4))
+                 < 0.6 * dn_whitebox_throughput (white_case (&fair, 4)));
 }
 
 TEST ("host memory follows processes and loaders")
