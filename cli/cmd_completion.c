@@ -19,7 +19,7 @@
 #include "jobs/worth/sums.h"
 #include "process/sbatch.h"
 
-/* The scripts for the shells: bash_script, zsh_script. */
+/* The scripts for the shells: bash_script, zsh_script, fish_script. */
 #include "generated/completion_scripts.inc"
 
 /* A person waits for the names. */
@@ -359,6 +359,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     } kinds[] = {
         {"bash", bash_script, NULL},
         {"zsh", zsh_script, NULL},
+        {"fish", fish_script, NULL},
         {"networks", NULL, print_networks},
         {"datasets", NULL, print_datasets},
         {"gpus", NULL, print_gpus},
@@ -376,14 +377,14 @@ static int run (const struct dn_command *self, int argc, char **argv)
             return kinds[i].script ? print_script (kinds[i].script)
                                    : print_names (&given, kinds[i].print);
     return dn_options_misuse (self,
-                              "'%s' is unknown, expected bash, zsh, networks, datasets "
-                              "or gpus",
+                              "'%s' is unknown, expected bash, zsh, fish, networks, "
+                              "datasets or gpus",
                               dn_quote (given.args[0], strlen (given.args[0])).text);
 }
 
 const struct dn_command dn_cmd_completion = {
     .name = "completion",
     .summary = "Print what completes command lines in a shell",
-    .arguments = "bash|zsh|networks|datasets|gpus",
+    .arguments = "bash|zsh|fish|networks|datasets|gpus",
     .run = run,
 };

@@ -31,8 +31,10 @@ sorted() { LC_ALL=C sort -u; }
 
 # --- the table --------------------------------------------------------------------------
 
-is 'zsh has the table of bash' \
-    "$("$DNNEST" completion zsh | grep -cxFf "$work/table")" "$(wc -l < "$work/table")"
+for shell in zsh fish; do
+    is "$shell has the table of bash" \
+        "$("$DNNEST" completion $shell | grep -cxFf "$work/table")" "$(wc -l < "$work/table")"
+done
 not_ok 'no apostrophe ends the table' grep -q "'" "$work/table"
 commands=$("$DNNEST" --help | sed -n 's/^  \([a-z]*\) .*/\1/p')
 is 'every command is offered, in the order of the help' "$(rows dnnest | cut -d' ' -f1)" \

@@ -1,10 +1,10 @@
 #!/bin/bash
-# 0161-completion-shells.t - bash and zsh complete what dnnest says
+# 0161-completion-shells.t - bash, zsh and fish complete what dnnest says
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# bash and zsh are asked by typing at a terminal, bash also by calling its
-# function. A shell that is not installed is left out.
+# bash and zsh are asked by typing at a terminal, bash also by calling its function, fish by
+# its command 'complete -C'. A shell that is not installed is left out.
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -13,7 +13,7 @@ if [[ ${DNNEST_SANITIZERS-} = yes ]]; then skip_all 'the scripts are run in the 
 
 scripts=$work/scripts
 mkdir "$scripts"
-for shell in bash zsh; do "$DNNEST" completion $shell > "$scripts/dnnest.$shell"; done
+for shell in bash zsh fish; do "$DNNEST" completion $shell > "$scripts/dnnest.$shell"; done
 mkdir "$work/bin" "$work/home" "$work/files"
 ln -s "$(realpath "$DNNEST")" "$work/bin/dnnest"
 PATH=$work/bin:$PATH
@@ -52,7 +52,7 @@ reply() {
 }
 
 is 'bash: a command is completed' "$(reply 'dnnest pred')" predict
-is 'bash: an option is completed' "$(reply 'dnnest predict --snap')" --snapshot=
+is 'bash: an option is completed' "$(reply 'dnnest predict --bud')" --budget=
 is 'bash: a value is what follows the last =' "$(reply "dnnest predict $site --gpu=tw")" twin
 is 'bash: nothing typed after = is completed, too' "$(reply 'dnnest replay --guard=')" $'yes\nno'
 is 'bash: a key is completed after a comma' \
@@ -104,7 +104,7 @@ run_typed() {
 }
 
 types 'a command is completed' 'dnnest predi^' '<dnnest><predict><X>'
-types 'an option is completed' 'dnnest predict --snap^' '<dnnest><predict><--snapshot=X>'
+types 'an option is completed' 'dnnest predict --budg^' '<dnnest><predict><--budget=X>'
 types 'a network is completed, and the word goes on' \
     'dnnest predict model=gpt2_x^' '<dnnest><predict><model=gpt2_xlX>'
 types 'a key in a list is completed, and its value' \
@@ -182,5 +182,39 @@ else
     skip 'zsh completes what dnnest says' 'zsh is not installed'
 fi
 
+# --- fish -------------------------------------------------------------------------------
+
+# fish_says LINE: the completions of fish, without what they mean
+fish_says() {
+    (cd "$work/files" && fish -c 'source $argv[1]; complete -c sbatch -l exclusive -f
+        complete -C $argv[2]' "$scripts/dnnest.fish" "$1" 2>&1) | cut -f1
+}
+
+if has fish; then
+    is 'fish: a command is completed' "$(fish_says 'dnnest predi')" predict
+    is 'fish: an option is completed' "$(fish_says 'dnnest predict --bud')" --budget=
+    is 'fish: a single text gets a second one with a comma' \
+        "$(fish_says 'dnnest predict model=gpt2_x')" $'model=gpt2_xl\nmodel=gpt2_xl,'
+    is 'fish: a key in a list is completed' \
+        "$(fish_says 'dnnest predict model=resnet50,prec')" model=resnet50,precision=
+    is 'fish: a GPU type of the site is completed' "$(fish_says "dnnest predict $site --gpu=tw")" \
+        --gpu=twin
+    is 'fish: texts keep their order' "$(fish_says 'dnnest predict precision=' | head -n 2)" \
+        $'precision=fp32\nprecision=tf32'
+    is 'fish: metadata in a comment is completed' \
+        "$(fish_says 'sbatch --comment=dnnest:precision=fp3')" \
+        $'--comment=dnnest:precision=fp32\n--comment=dnnest:precision=fp32,'
+    is 'fish: metadata in a word of its own is completed' \
+        "$(fish_says 'srun --dnnest optimizer=adamw')" $'optimizer=adamw\noptimizer=adamw,'
+    is 'fish: a file is completed' "$(fish_says 'dnnest advise ./trai')" ./train.json
+    is 'fish: a file is completed after =' \
+        "$(fish_says 'dnnest predict --conf=tr')" --conf=train.json
+    is 'fish: what else completes a command of Slurm is kept' "$(fish_says 'sbatch --excl')" \
+        --exclusive
+    is 'fish: a word that cannot be completed has no answer' \
+        "$(fish_says 'dnnest predict --gpu=zzz')" ''
+else
+    skip 'fish completes what dnnest says' 'fish is not installed'
+fi
 not_ok 'no shell has run what a name of a file says' test -e "$work/files/run"
 done_testing
