@@ -1,6 +1,6 @@
 #!/bin/bash
-# hub.t - networks as Hugging Face names and describes them, in a real Slurm, by an
-# ordinary user: a name of the hub in a comment and in --dnnest=, and a config.json
+# hub.t - networks as Hugging Face names and describes them, and as files of the site, in a
+# real Slurm, by an ordinary user, and what users get wrong in their metadata
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
@@ -155,5 +155,50 @@ is 'a config.json in the option and keys in the comment are one description' \
     "$(shown)" "$comment"
 
 wrong 'an unknown model_type' 'model_type: .lama. is not known' 's/"llama"/"lama"/'
+
+# --- a file of the site --------------------------------------------------------------
+
+readonly DETECT='batch=4,precision=fp16,optimizer=momentum,epochs=3,samples=20000'
+submit "${A100[@]}" --comment="dnnest:model=fasterrcnn_resnet50_fpn,$DETECT"
+shipped=$(shown)
+not_ok 'a network that is a shipped file is decided on' test "$shipped" = "$plain"
+own() {
+    submit "${A100[@]}" --comment="dnnest:model=ours,$DETECT"
+}
+own
+like 'an unknown name is named' "$said" "model: 'ours' is not in the zoo"
+is 'a job of an unknown network is not changed' "$(shown)" "$plain"
+mkdir "$dir/etc/dnnest.zoo.d"
+install -m 644 "$dir/etc/zoo/fasterrcnn_resnet50_fpn.json" "$dir/etc/dnnest.zoo.d/ours.json"
+live_looked
+own
+is 'a file of the site is decided on like the shipped one, without a restart' "$(shown)" "$shipped"
+like 'the zoo lists it' "$(cluster_as_user "$dnnest" zoo --conf "$dir/etc/dnnest.conf" ours)" 'ours'
+chown "$CLUSTER_USER" "$dir/etc/dnnest.zoo.d/ours.json"
+mark
+live_looked
+like 'the log says whose file is not believed' "$(logged)" 'ours\.json: owned by uid'
+own
+is 'a file that a user owns is not believed' "$(shown)" "$plain"
+rm -r "$dir/etc/dnnest.zoo.d"
+
+# --- what users get wrong ------------------------------------------------------------
+
+submit "${A100[@]}" --comment="dnnest:model=transformer,layers=12,batch=4,$TRAIN,experts=64,top_k=2"
+like 'the user is told which keys the network does not read' "$said" \
+    'dnnest: .*keys experts=, top_k= are not read by transformer'
+is 'a job of keys that the network does not read is not changed' "$(shown)" "$plain"
+quoted="'dnnest:model=$NAME,quant=nf4,$SMALL'"
+submit "${A100[@]}" --comment="$quoted"
+is 'the user is told of inner quotes, in one line' "$said" "sbatch: dnnest: warning: metadata \
+ignored: the comment has a quote before 'dnnest:'; write --comment=dnnest:... without inner quotes"
+is 'a job whose metadata are in inner quotes is not changed' "$(shown)" "$plain"
+submit "${A100[@]}" --comment='ticket:4711 see dnnest page'
+is 'a comment that only mentions dnnest has no line' "$said" ''
+echo Message=never >>"$dir/etc/dnnest.conf"
+cluster_restart_ctld
+submit "${A100[@]}" --comment="$quoted"
+is 'Message=never is silent about ignored metadata, too' "$said" ''
+like 'the log has them' "$(logged)" 'metadata ignored: the comment has a quote'
 
 live_end
