@@ -1,6 +1,8 @@
 #!/bin/bash
 # 0012-bad-metadata.t - every wrong input has a message with the value and what was expected
 #
+# tests/unit/text.c has the forms of numbers, tests/unit/spec.c the words.
+#
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 # shellcheck source=tests/cli/lib.sh
@@ -19,19 +21,11 @@ bad 'an unknown data set is named' "dataset: 'imagent' .*expected" $ok,epochs=9,
 bad 'an unknown word of an enum is named with the known words' \
     "precision: 'fp17' is unknown, expected one of fp32 tf32 fp16 .*did you mean fp16\\?" \
     $ok,precision=fp17
-bad 'a key that is given twice is named' 'column 24: batch: given twice' $ok,batch=9
-bad 'a key without a value is named' 'batch: no value, expected batch=' 'model=resnet50,batch='
-bad 'a word without = is named' "batch: no value|unknown key 'batch'" 'model=resnet50,batch'
 bad 'an empty text misses the model' 'model: missing' ''
 
-for value in 1e400 NaN nan inf -inf 0x10 4.5 --4 +-4 1e 1kk '١'; do
-    bad "batch=$value is no whole number" "batch: '.*' is not a whole number, expected 1\.\." \
-        "model=resnet50,batch=$value"
-done
-for value in -4 0 99999999999999999999 1e300 9T; do
-    bad "batch=$value is out of range" 'batch: .* out of range 1\.\.' \
-        "model=resnet50,batch=$value"
-done
+bad 'a value that is no whole number is named' "batch: '4.5' is not a whole number, expected 1\.\." \
+    model=resnet50,batch=4.5
+bad 'a value out of range is named' 'batch: 0 out of range 1\.\.' model=resnet50,batch=0
 for value in 1e400 NaN inf ''; do
     bad "epochs='$value' is no number" "epochs: ('.*' is not a number, expected 0.001|no value)" \
         "$ok,epochs=$value"
@@ -45,12 +39,7 @@ done
 for value in never 1:2:3:4 -5 0:05 9999-0; do
     bad "deadline=$value is refused" 'deadline: .*expected' "$ok,deadline=$value"
 done
-bad 'a multiple that is not whole is refused' 'gpus: 3 is not a multiple of tp \* pp = 2' \
-    $ok,gpus=3,tp=2
 
-long=model=$(head -c 65530 /dev/zero | tr '\0' a)
-bad '64 KiB of metadata are refused by their length' \
-    'metadata: 65536 characters, expected at most 4096' "$long"
 bad 'a long value is cut in its message' "model: 'a{40}\.\.\.' is longer than 63 characters" \
     "batch=8,model=$(head -c 300 /dev/zero | tr '\0' a)"
 bad 'a control character is shown as ?' "model: 'resnet\?\[31m' is not a name" \
@@ -63,10 +52,6 @@ bad 'a quote cannot break out of the message' "model: 'a\?b' is not a name" "bat
 bad 'an absurd network is refused by a limit' '(layers|experts|hidden)' \
     'model=transformer,layers=99999,hidden=1M,heads=4,seq_len=128,batch=8'
 
-bad 'a value in quotes is named' 'model: the value is in quotes, expected model=VALUE' \
-    'model="resnet50",batch=8'
-bad 'a key that programs use for several things has a suggestion' "did you mean 'global_batch'\\?" \
-    $ok,train_batch_size=4
 bad 'a word that is no network is named' "model: 'resnet5'.*resnet50" resnet5,batch=8
 
 # For any input the program exits normally. With an x before it it is no file (@).

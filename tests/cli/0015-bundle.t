@@ -110,7 +110,7 @@ refuses 'config --check reports a bundle that is missing' 3 "$work/nothing: .*No
     config --check "$work/with.conf"
 bundle=none
 
-# --- wrong bundles ---------------------------------------------------------------------
+# --- wrong bundles; tests/unit/bundle.c has wrong manifests ----------------------------
 
 # lies TITLE REGEX COMMAND...: the small bundle after COMMAND, which runs in its directory
 lies() {
@@ -125,18 +125,6 @@ lies 'a changed file is found by its checksum' 'step.trees: its SHA-256 is not' 
     bash -c 'printf X | dd of=step.trees bs=1 seek=40 conv=notrunc status=none'
 lies 'a longer file is found by its size' 'memory.trees: .* bytes, the manifest says' \
     bash -c 'echo >> memory.trees'
-lies 'another format is named' \
-    'dnnest_bundle: format 1, this program reads 2; train or install it again' \
-    sed -i 's/"dnnest_bundle":2/"dnnest_bundle":1/' manifest.json
-lies 'trees that libxgboost has not confirmed are refused' \
-    'residuals: step: libxgboost has not confirmed step.trees; train the bundle again' \
-    sed -i 's/"confirmed"/"said"/' manifest.json
-lies 'trees other than those that libxgboost has confirmed are refused' \
-    'residuals: step: libxgboost has confirmed a different step.trees' \
-    sed -i 's/"1.7.4","sha256":"......../"1.7.4","sha256":"00000000/' manifest.json
-lies 'other features are named' 'features: number 0 is ' \
-    sed -i 's/"names":\["/&x/' manifest.json
-lies 'text that is no JSON is named' 'manifest.json: line 1, column .*: not JSON' bash -c 'echo } > manifest.json'
 lies 'a file that others may write is not trusted' 'writable by group or others' \
     chmod o+w step.trees
 lies 'a directory that others may write is not trusted' 'writable by group or others' \

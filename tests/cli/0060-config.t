@@ -68,19 +68,13 @@ wrong 'a number out of range is named with the range' '\nTimeQuantile=1.5' \
     'line 2: TimeQuantile: 1.5 out of range 0.5..0.9999'
 wrong 'a value that is no number is named' \
     'TimeMargin=much' "line 1: TimeMargin: 'much' is not a number"
-wrong 'NaN is no number' 'TimeMargin=NaN' "line 1: TimeMargin: 'NaN' is not a number"
 wrong 'a time out of range is named' 'TimeMin=0:10' 'line 1: TimeMin: .* out of range'
 wrong 'a line that is no pair is named' 'Mode\n' "line 1: 'Mode' is not of the form Key=Value"
 wrong 'an open quote is named' 'Mode="advise\n' 'line 1: a quote is not closed'
-wrong 'an unknown device of a Gpu line is named' 'Gpu Type=a Device=b' \
-    "line 1: Device: 'b' is not in the hardware catalogue"
-wrong 'a Gpu line without a device is an error' 'Gpu Type=a' 'line 1: .*Type= and Device='
 wrong 'an unknown key of a Gpu line is named' 'Gpu Type=a Devise=b' \
     "line 1: unknown key 'Devise' of a Gpu line; did you mean Device\?"
 wrong 'a mistyped device of a Gpu line has a suggestion' 'Gpu Type=a Device=t4_16g' \
     "line 1: Device: 't4_16g' is not in the hardware catalogue; did you mean t4_16gb\?"
-wrong 'a GPU type that is mapped twice is an error' \
-    'Gpu Type=a Device=t4_16gb\nGpu Type=a Device=t4_16gb' "line 2: Type: 'a' is mapped twice"
 wrong 'a relative path is an error' 'DataDir=hardware' \
     "line 1: DataDir: 'hardware' is not an absolute path"
 wrong 'a path that is too long is an error' "DecisionLog=/$(printf 'x%.0s' {1..600})" \

@@ -25,6 +25,8 @@ TEST ("bad numbers are refused by name")
                                       "inf",
                                       "1 2",
                                       "--1",
+                                      "+-1",
+                                      "\xd9\xa1",
                                       "1e",
                                       "1kk",
                                       "1,5"};
@@ -40,7 +42,7 @@ TEST ("bad numbers are refused by name")
 
 TEST ("numbers out of range are refused")
 {
-    static const char *const bad[] = {"-1", "11", "1k", "99999999999999999999", "1e18"};
+    static const char *const bad[] = {"-1", "11", "1k", "99999999999999999999", "1e18", "1e300", "9T"};
     int64_t value;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
