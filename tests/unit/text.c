@@ -42,7 +42,8 @@ TEST ("bad numbers are refused by name")
 
 TEST ("numbers out of range are refused")
 {
-    static const char *const bad[] = {"-1", "11", "1k", "99999999999999999999", "1e18", "1e300", "9T"};
+    static const char *const bad[] = {
+        "-1", "11", "1k", "99999999999999999999", "1e18", "1e300", "9T"};
     int64_t value;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
