@@ -96,7 +96,10 @@ static const struct wrong wrong[] = {
     {"\"every_s\":60", "\"every_s\":86401", "every_s: 86401 out of range"},
     {"\"written\":1700000000", "\"written\":-1", "written"},
     {"\"written\":1700000000", "\"written\":1e300", "written"},
+    {"\"written\":1700000000,", "", "written: missing"},
+    {"\"version\":\"1.0\"", "\"version\":\"\\u001b[2J\"", "version"},
     {"\"up\":true", "\"up\":1", "up"},
+    {"\"alps\"", "\"\\u00fc\"", "cluster"},
     {"\"alps\"", "\"al\\u0007ps\"", "cluster"},
     {"\"alps\"", "{}", "cluster"},
     {"\"tasks\":[", "\"tasks\":[null,", "name"},
@@ -107,6 +110,7 @@ static const struct wrong wrong[] = {
     {"\"hours\":[", "\"hours\":[7,", "hours"},
     {"\"hours\":[", "\"hours\":7,\"x\":[", "hours"},
     {"\"rounds\":1", "\"rounds\":1000000000000001", "rounds"},
+    {"\"rounds\":1", "\"rounds\":-1", "rounds"},
     {"\"rounds\":1", "\"rounds\":[[[1]]]", ""},
 };
 
