@@ -1,5 +1,6 @@
 #!/bin/bash
-# eyes.t - decisions with a snapshot of the cluster, on a real slurmctld with accounting
+# eyes.t - decisions with a snapshot of the cluster, on a real slurmctld with accounting; and,
+# without one, limits of a QOS that a changed job violates, and the Policy line that avoids it
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
@@ -16,7 +17,7 @@ readonly NODES='PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=gpu'
 
 # --- helpers -------------------------------------------------------------------------
 
-# Gpu lines with these keys besides the prices.
+# use KEYS [LINE]...: Gpu lines with these keys besides the prices, and further lines
 use() {
     cat >"$dir/etc/dnnest.new" <<END
 Mode=enforce
@@ -25,8 +26,9 @@ StateDir=$dir/seen
 SnapshotAge=3600
 $LIVE_MOVES
 DecisionTime=1000
-Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 $*
-Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 $*
+Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 $1
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 $1
+$(printf '%s\n' "${@:2}")
 END
     mv "$dir/etc/dnnest.new" "$dir/etc/dnnest.conf"
 }
@@ -131,8 +133,8 @@ use "$NODES"
 # --- limits ----------------------------------------------------------------------------
 
 admin add qos novolta MaxTRESPerJob=gres/gpu:v100=0
-admin add qos wide MinTRESPerJob=cpu=12
-admin add qos strict MinTRESPerJob=cpu=12 Flags=DenyOnLimit
+admin add qos wide MinTRESPerJob=cpu=15
+admin add qos strict MinTRESPerJob=cpu=15 Flags=DenyOnLimit
 admin add qos one MaxTRESPerUser=gres/gpu:v100=0
 admin modify user "$CLUSTER_USER" set qos+=novolta,wide,strict,one
 cat >>"$SLURM_CONF" <<END
@@ -150,8 +152,8 @@ like 'a job of a QOS without V100 stays' "$gpus" 'gpu:a100:1'
 is 'a job that stays gets the CPUs that an A100 needs' "$(cluster_job_field "$job" NumCPUs)" 13
 scancel "$job"
 submit -H --qos=wide
-like 'a job of a QOS with at least 12 CPUs moves' "$gpus" '^v100 .*gpu:1'
-is 'a job that needs 12 CPUs keeps those that it requested' "$(cluster_job_field "$job" NumCPUs)" 16
+like 'a job of a QOS with at least 15 CPUs moves' "$gpus" '^v100 .*gpu:1'
+is 'a job that needs fewer CPUs keeps those that it requested' "$(cluster_job_field "$job" NumCPUs)" 16
 scancel "$job"
 
 admin modify user "$CLUSTER_USER" set defaultqos=novolta
@@ -173,5 +175,39 @@ job=$(cluster_as_user sbatch --parsable -H -p mem --gres=gpu:a100:1 -c 16 -t 1:0
 like 'memory of the default per CPU of the partition is kept' \
     "$(scontrol show job -o "$job")" 'NumCPUs=13 .*MinMemoryNode=48000M'
 scancel "$job"
+
+# --- without a snapshot ------------------------------------------------------------------
+
+# Slurm checks limits on the changed job.
+waits_for_qos() {
+    [[ $(cluster_job_field "$job" Reason) = QOSMin* ]]
+}
+# waits TITLE [OPTION...]: the job waits, and for ever, since nothing else runs
+waits() {
+    submit "${@:2}"
+    ok "$1" cluster_until 180 waits_for_qos
+    scancel "$job"
+}
+live_blind
+runs 'without a snapshot a job whose QOS allows none of another type runs' --qos=novolta
+waits 'a job with fewer CPUs than its QOS requires waits' --qos=wide
+submit --qos=strict
+like 'a job with fewer CPUs than its QOS with DenyOnLimit requires is refused' "$gpus $said" \
+    '^rejected .*violates accounting/QOS policy'
+use "$NODES" 'Policy QOS=wide,strict Cpus=keep'
+cluster_restart_ctld
+for qos in wide strict; do
+    runs "with Cpus=keep for the QOS the job runs: $qos" --qos=$qos
+    is "with Cpus=keep the CPUs are as requested: $qos" "$(cluster_job_field "$job" NumCPUs)" 16
+done
+# The plugin sees the QOS that a job names, and not the default one of its owner.
+admin modify user "$CLUSTER_USER" set defaultqos=wide
+cluster_restart_ctld
+waits 'a line for a QOS does not match a job that has it by default'
+use "$NODES" "Policy User=$CLUSTER_USER Cpus=keep"
+cluster_restart_ctld
+runs 'a line for the user does'
+admin modify user "$CLUSTER_USER" set defaultqos=normal MaxTRESPerJob=gres/gpu:v100=0
+runs 'a job whose association allows none of another type runs'
 
 done_testing
