@@ -102,9 +102,6 @@ json 'the errors of too low and too high predictions add up to the mean error' \
 
 is 'the table may come from stdin' "$(dn evaluate - < "$runs")" \
     "$(dn evaluate "$runs" | sed "s|$work/job.json|job.json|")"
-is 'line ends of other systems and a byte order mark do not matter' \
-    "$( { printf '\xef\xbb\xbf'; sed 's/$/\r/' "$runs"; } | dn evaluate -)" \
-    "$(dn evaluate - < "$runs")"
 gives 'the text states how many rows were predicted, and why the others were not' 0 \
     '^7 rows, 4 predicted, 3 skipped.*line 7: column 16: unknown key .bacth.' evaluate "$runs"
 gives 'the text has a line per metric' 0 'step_time +3 .*gpu_memory +2 .*power +2 ' \
@@ -126,20 +123,10 @@ refuses 'a model bundle that is missing is named' 4 '/x: cannot be opened' \
     evaluate --model x "$runs"
 refuses 'a missing file is named' 4 'nowhere.csv: No such file' evaluate "$work/nowhere.csv"
 refuses 'a folder is no table' 4 'Is a directory' evaluate "$work"
-bad() {
-    local title=$1 regex=$2
-    printf '%b' "$3" > "$work/bad.csv"
-    refuses "$title" 4 "bad.csv: line $regex" evaluate "$work/bad.csv"
-}
-bad 'an empty file is no table' '1: empty' ''
-bad 'a table without gpu is refused' '2: the table needs the columns spec and gpu' 'spec\nx\n'
-bad 'a quote that is not closed is named with its line' '2: a quote is not closed' \
-    'spec,gpu\n"x,y\n'
-bad 'a misplaced quote is named with its line' '3: a quote is misplaced' \
-    'spec,gpu\n1,2\nx"y,1\n'
-bad 'fields without a column are named with their line' '2: 3 fields' 'spec,gpu\n1,2,3\n'
-bad 'a NUL byte is named with its line' '2: has a NUL byte' 'spec,gpu\n1\0,2\n'
-bad 'a column given twice is named' "1: two columns are named 'gpu'" 'spec,gpu,gpu\n'
+# tests/unit/learn.c has more of what is no table.
+printf 'spec,gpu\n"x,y\n' > "$work/bad.csv"
+refuses 'a quote that is not closed is named with its line' 4 'bad.csv: line 2: a quote is not closed' \
+    evaluate "$work/bad.csv"
 
 # --- a sidecar in the table
 
