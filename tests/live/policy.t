@@ -13,7 +13,6 @@ live_begin policy job_submit_dnnest
 readonly JOB="dnnest:$LIVE_KEYS"
 readonly A100=(--gres=gpu:a100:4 -c 80 -t 1-0 --mem=300000)
 readonly V100=(--gres=gpu:v100:4 -t 1-0 --mem=300000)
-gid=$(id -g "$CLUSTER_USER")
 group=$(id -gn "$CLUSTER_USER")
 
 # --- helpers -------------------------------------------------------------------------
@@ -81,13 +80,9 @@ is 'a job that names a partition is not in the default one' \
 
 use "Policy User=$CLUSTER_USER Mode=observe"
 is 'a user is known by name' "$(judged "${A100[@]}" --comment="$JOB")" 'observe change'
-use "Policy User=$(id -u "$CLUSTER_USER") Mode=advise"
-is 'a user is known by number' "$(judged "${A100[@]}" --comment="$JOB")" 'advise change'
 use 'Policy User=root Mode=observe' "Policy Group=$group Mode=advise"
 is 'a line of a user does not match another user, a group is known by name' \
     "$(judged "${A100[@]}" --comment="$JOB")" 'advise change'
-use "Policy Group=$gid Mode=observe"
-is 'a group is known by number' "$(judged "${A100[@]}" --comment="$JOB")" 'observe change'
 
 use 'Policy User=no-such-user Mode=observe' 'Policy Group=no-such-group Mode=observe'
 is 'a user that does not exist is logged once, with its line' "$(logged |
@@ -221,18 +216,6 @@ for _ in {1..16}; do groups+=("$(judged "${A100[@]}" --comment="$JOB")"); done
 is 'half of the submissions of a job are in the control group' \
     "$(printf '%s\n' "${groups[@]}" | sort -u | xargs)" 'enforce change enforce control'
 
-use ControlGroup=50 ControlBy=app
-groups=()
-for batch in {1..16}; do
-    comment="dnnest:${LIVE_KEYS/batch=2/batch=$batch}"
-    groups+=("$(judged "${A100[@]}" --comment="$comment")")
-    # Another request does not change the group.
-    [[ $(judged --gres=gpu:a100:4 -c 40 -t 20:00:00 --mem=200000 --comment="$comment") = "${groups[-1]}" ]] ||
-        groups+=(moved)
-done
-is 'by applications half of them are in the control group, and stay in their group' \
-    "$(printf '%s\n' "${groups[@]}" | sort -u | xargs)" 'enforce change enforce control'
-
 # --- OptIn ---------------------------------------------------------------------------
 
 use OptIn=all
@@ -241,25 +224,10 @@ is 'with OptIn=all a job without metadata is not changed' "$(shown "$job")" "$pl
 like 'with OptIn=all a job without metadata is recorded' \
     "$(cluster_job_field "$job" AdminComment)" \
     '"verdict":"abstain",.*"why":\["no_metadata"\]'
-held -n 1 -t 10
-is 'with OptIn=all a job without GPUs is not recorded' \
-    "$(cluster_job_field "$job" AdminComment || true)" ''
-held "${A100[@]}" --comment=dnnest:off
-is 'with OptIn=all a job that opts out is not recorded' \
-    "$(cluster_job_field "$job" AdminComment || true)" ''
-use OptIn=metadata
-held "${A100[@]}"
-is 'with OptIn=metadata a job without metadata is not recorded' \
-    "$(cluster_job_field "$job" AdminComment || true)" ''
 
 # --- NeverRaise ----------------------------------------------------------------------
 
 readonly SHORT=(--gres=gpu:v100:4 -c 4 -t 40 --mem=300000)
-use
-held "${SHORT[@]}" --comment="$JOB"
-is 'a limit that is too low is kept' "$(minutes "$(cluster_job_field "$job" TimeLimit)")" 40
-is 'CPUs that are too few are kept' "$(cluster_job_field "$job" CPUs/Task)" 4
-
 use NeverRaise=no GpuType=keep
 submit "${SHORT[@]}" --comment="$JOB" -o out-%j job.sh
 ok 'with NeverRaise=no a limit that is too low is raised' \
