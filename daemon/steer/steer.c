@@ -299,6 +299,7 @@ static int move (struct pass *pass,
                  const struct look *look)
 {
     const struct dn_recorded *recorded = &look->recorded;
+    struct dn_steer_job guest = *job;
     struct dn_steer_change change;
     bool may = false;
     unsigned tried = 0;
@@ -322,11 +323,12 @@ static int move (struct pass *pass,
     if (!may || !dn_start_may_change (&pass->steer->start, pass->d))
         return 0;
     rc = change_job (pass, &job->link, look, DN_STEER_MOVE, &change);
+    guest.guest = to > 0;
     if (rc == 0)
         let_rest (pass, job);
     if (rc > 0
         && dn_steer_put (pass->queue,
-                         job,
+                         &guest,
                          change.pool,
                          (double) pass->d->now_s,
                          pass->d->now_s,
@@ -376,13 +378,29 @@ static int take_node (void *to, const struct dn_link_node *node)
     return dn_steer_add_node (pass->queue, node, pass->d->now_s, pass->err);
 }
 
+/* Is it on a type that it did not request, or given one? */
+static bool is_guest (const struct pass *pass, const struct dn_link_job *job)
+{
+    const char *type;
+    struct look look;
+
+    if (!is_open (job) || (!is_running (job) && !has (job, "\"steer\":"))
+        || !look_at (pass, job, &look) || look.recorded.n_open == 0)
+        return false;
+    type = is_running (job) ? dn_steer_type_of (pass->queue, job)
+                            : look.recorded.steer_gpu;
+    return type && strcmp (type, look.recorded.open[0].gpu) != 0;
+}
+
 static int take_job (void *to, const struct dn_link_job *job)
 {
     struct pass *pass = to;
     struct dn_steer_change change;
     struct look look;
 
-    if (dn_steer_add_job (pass->queue, job, pass->d->now_s, pass->err) < 0)
+    if (dn_steer_add_job (
+            pass->queue, job, is_guest (pass, job), pass->d->now_s, pass->err)
+        < 0)
         return -1;
     if (is_pending (job) && !is_waiting (job) && pass->n_left > 0)
         return serve (pass, &(struct dn_steer_job){.link = *job, .start_s = NAN});

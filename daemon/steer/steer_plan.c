@@ -149,26 +149,28 @@ static bool is_held (const struct dn_steer_case *c,
     return false;
 }
 
-/* Is enough of the type idle after the job? */
+/* Is enough of the type kept from the job and other guests? */
 static bool keeps_share (const struct dn_steer_case *c,
                          const struct dn_steer_queue *queue,
                          const struct dn_steer_job *job,
-                         int type)
+                         int type,
+                         int64_t limit_s)
 {
     int64_t gpus = job->need.gpus;
-    int64_t idle = 0;
-    int64_t all = 0;
+    uint64_t pools = 0;
 
     for (int i = 0; i < queue->n_pools; i++) {
         if (queue->pools[i].type != type)
             continue;
-        idle += dn_plan_idle (queue->plan, i, NULL);
-        all += queue->pools[i].gpus;
+        pools |= UINT64_C (1) << i;
         if (job->link.whole && queue->pools[i].max_gpus > gpus)
             gpus = queue->pools[i].max_gpus;
     }
-    idle -= gpus * job->need.nodes;
-    return (double) idle >= c->rules->keep * (double) all - 1e-6;
+    return dn_guests_may (queue->guests,
+                          pools,
+                          c->rules->keep,
+                          (double) (gpus * job->need.nodes),
+                          (double) limit_s);
 }
 
 bool dn_steer_may_move (const struct dn_steer_case *c,
@@ -202,7 +204,7 @@ bool dn_steer_may_move (const struct dn_steer_case *c,
     end_here = job->start_s - (double) c->now_s + run_on (c, link, change->from);
     end_there = run_on (c, link, to);
     return end_there < DN_STEER_GAIN * end_here
-           && (to == 0 || keeps_share (c, queue, job, type))
+           && (to == 0 || keeps_share (c, queue, job, type, change->limit_s))
            && dn_steer_when (
                   queue, job, pools, c->now_s, (double) change->limit_s, &change->pool)
                   <= (double) c->now_s;

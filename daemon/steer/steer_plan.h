@@ -4,7 +4,7 @@
  * one verdict, and what to write. No clock, no Slurm.
  *
  * A pending job that has no start now on its type gets another one that has room now,
- * after all that is planned there, if a share of that type stays idle, and if the job
+ * after all that is planned there, if a share of that type is kept, and if the job
  * is predicted to end there at less than DN_STEER_GAIN of the time at which it would
  * end on its own. One that has not started there after two passes gets its own type
  * again, and after one where something else than room keeps it. A job of which Slurm

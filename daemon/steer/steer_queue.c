@@ -200,7 +200,7 @@ int dn_steer_add_node (struct dn_steer_queue *queue,
         return 0; /* a second time */
     if (put_node (queue, node, &gres.gpus[0], pool, now_s) < 0)
         return no_memory (err);
-    queue->pools[pool].gpus += gres.gpus[0].count;
+    queue->guests[pool].gpus += (double) gres.gpus[0].count;
     queue->node_pools[queue->n_nodes++] = pool;
     return 0;
 }
@@ -329,15 +329,21 @@ static int add_running (struct dn_steer_queue *queue,
     while (dn_hosts_next (&hosts, name)) {
         int32_t node = dn_interned_find (&queue->node_names, name);
 
-        if (node >= 0
-            && dn_plan_run (queue->plan,
-                            node,
-                            (double) end,
-                            job->need.gpus,
-                            job->need.cpus,
-                            job->need.mem_mb,
-                            job->link.raw_id)
-                   < 0)
+        if (node < 0)
+            continue;
+        dn_guests_add (&queue->guests[queue->node_pools[node]],
+                       job->guest,
+                       job->need.gpus,
+                       (double) job->link.limit_s,
+                       (double) (end - now_s));
+        if (dn_plan_run (queue->plan,
+                         node,
+                         (double) end,
+                         job->need.gpus,
+                         job->need.cpus,
+                         job->need.mem_mb,
+                         job->link.raw_id)
+            < 0)
             return -1;
     }
     return 0;
@@ -374,10 +380,12 @@ static int32_t count_tasks (const char *tasks)
 
 int dn_steer_add_job (struct dn_steer_queue *queue,
                       const struct dn_link_job *job,
+                      bool guest,
                       int64_t now_s,
                       struct dn_err *err)
 {
-    struct dn_steer_job kept = {.link = *job, .tasks = 1, .start_s = NAN};
+    struct dn_steer_job kept = {
+        .link = *job, .tasks = 1, .guest = guest, .start_s = NAN};
     bool pending = job->phase == DN_PHASE_PENDING;
 
     if (pending ? (!job->queued && !job->unseen) || job->priority == 0
@@ -479,6 +487,11 @@ int dn_steer_put (struct dn_steer_queue *queue,
 {
     struct dn_plan_need need = need_in (queue, job, pool);
 
+    dn_guests_add (&queue->guests[pool],
+                   job->guest,
+                   (double) need.gpus * need.nodes,
+                   (double) job->link.limit_s,
+                   length_s);
     if (start_s <= (double) now_s)
         return dn_plan_start (
             queue->plan, &need, queue->at[1], start_s + length_s, job->link.raw_id);

@@ -19,6 +19,7 @@
 #ifndef DN_STEER_QUEUE_H
 #define DN_STEER_QUEUE_H
 
+#include "jobs/plan/guests.h"
 #include "jobs/plan/plan.h"
 #include "slurm/slurm_link.h"
 #include "watch/interned.h"
@@ -30,7 +31,6 @@
 /* Nodes of one GPU type in the same partitions: a type of the plan. */
 struct dn_steer_pool {
     int type;                   /* in 'types' */
-    int64_t gpus;               /* of its nodes, whether idle or not */
     int32_t max_gpus, max_cpus; /* of a node */
     int64_t reserved_from;      /* the first reservation of its nodes; 0: none */
     int n_planned;
@@ -49,6 +49,7 @@ struct dn_steer_job {
     struct dn_plan_need need;
     int type;       /* that its gres names; DN_QUEUE_ANY */
     int32_t tasks;  /* pending ones of an array, 1 else */
+    bool guest;     /* of a type that it did not request */
     double start_s; /* of the first of them; INFINITY never; NAN: it is not planned */
 };
 
@@ -57,6 +58,7 @@ struct dn_steer_queue {
     struct dn_type_list types;
     struct dn_steer_pool pools[DN_PLAN_TYPES_MAX];
     int n_pools;
+    struct dn_guests guests[DN_PLAN_TYPES_MAX]; /* by pool */
     struct dn_interned pool_names, kind_names;
     struct dn_interned node_names; /* numbers are those of the plan */
     struct dn_steer_kind *kinds;
@@ -80,6 +82,7 @@ int dn_steer_add_node (struct dn_steer_queue *queue,
                        struct dn_err *err);
 int dn_steer_add_job (struct dn_steer_queue *queue,
                       const struct dn_link_job *job,
+                      bool guest,
                       int64_t now_s,
                       struct dn_err *err);
 int dn_steer_lay (struct dn_steer_queue *queue, int64_t now_s, struct dn_err *err);

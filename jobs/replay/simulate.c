@@ -51,6 +51,7 @@ struct state {
     int64_t first;     /* waiting job; -1: none */
     int64_t last;
     int64_t n_open; /* waiting jobs */
+    struct dn_guests guests[DN_SIM_POOLS_MAX];
     int64_t depth;
     bool changed; /* since the last pass of backfill */
     double due_s; /* the next one */
@@ -290,19 +291,30 @@ static int backfill (struct state *state, double now_s, bool all)
     return 0;
 }
 
-/* Does the share of the type that is kept stay idle without these GPUs? */
-static bool keeps (const struct state *state, uint64_t pools, int64_t gpus)
+/* What runs and waits on each pool; what waits, on the first of its pools. */
+static void count_guests (struct state *state, double now_s)
 {
-    int64_t idle = 0, all = 0;
+    for (int pool = 0; pool < state->sim->n_pools; pool++) {
+        const struct dn_sim_pool *of = &state->sim->pools[pool];
 
-    for (int pool = 0; pool < state->sim->n_pools; pool++)
-        if (pools >> pool & 1) {
-            int64_t of_pool;
+        state->guests[pool] =
+            (struct dn_guests){.gpus = (double) of->nodes * (double) of->gpus};
+    }
+    for (int64_t i = 0; i < state->n_heap; i++) {
+        const struct dn_sim_job *job = &state->jobs[state->heap[i].job];
 
-            idle += dn_plan_idle (state->plan, pool, &of_pool);
-            all += of_pool;
-        }
-    return (double) (idle - gpus) >= state->sim->keep * (double) all;
+        dn_guests_add (&state->guests[job->pool],
+                       job->other >= 0,
+                       (double) job->gpus,
+                       limit_of (job),
+                       job->start_s + limit_of (job) - now_s);
+    }
+    for (int64_t i = state->first; i >= 0; i = state->next[i])
+        dn_guests_add (&state->guests[__builtin_ctzll (state->jobs[i].pools)],
+                       false,
+                       (double) state->jobs[i].gpus,
+                       limit_of (&state->jobs[i]),
+                       0);
 }
 
 /* Set another type that the job can start on now and ends on early enough. */
@@ -318,11 +330,21 @@ static bool choose_other (struct state *state,
         const struct dn_sim_other *other = &job->others[job->other];
 
         if (job->likely_s * other->slow >= GAIN * here_s
-            || !keeps (state, other->pools, job->gpus))
+            || !dn_guests_may (state->guests,
+                               other->pools,
+                               state->sim->keep,
+                               (double) job->gpus,
+                               limit_of (job)))
             continue;
         *slot = find (state, job, other->pools, now_s, limit_of (job));
-        if (slot->at_s <= now_s)
-            return true;
+        if (slot->at_s > now_s)
+            continue;
+        dn_guests_add (&state->guests[slot->pool],
+                       true,
+                       (double) job->gpus,
+                       limit_of (job),
+                       limit_of (job));
+        return true;
     }
     job->other = -1;
     return false;
@@ -332,6 +354,7 @@ static int steer (struct state *state, double now_s)
 {
     int64_t previous = -1, i = state->first;
 
+    count_guests (state, now_s);
     for (int64_t n = 0; i >= 0 && n < state->depth; n++) {
         int64_t behind = state->next[i];
         struct slot slot;

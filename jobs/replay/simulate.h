@@ -14,8 +14,9 @@
  *
  * Steering, each minute, as dnnestd does: behind all these plans, an open job that
  * waits starts on another type that has room for it now, if its predicted end there is
- * before 0.9 of that on its own type, and if the share 'keep' of the GPUs of the other
- * type stays idle. Its limits are those of its own type times dn_open_factor ().
+ * before 0.9 of that on its own type, and if the share 'keep' of the other type is left
+ * to its own jobs (jobs/plan/guests.h). Its limits are those of its own type times
+ * dn_open_factor ().
  *
  * What is not: shares, QOS, preemption, failing nodes, the time that a job takes to
  * start and end, jobs that were steered and did not start.
@@ -29,6 +30,7 @@
 
 #include "base/err.h"
 #include "base/limits.h"
+#include "jobs/plan/guests.h"
 #include "jobs/plan/plan.h"
 
 #define DN_SIM_POOLS_MAX  DN_PLAN_TYPES_MAX
@@ -90,7 +92,7 @@ struct dn_sim {
     struct dn_sim_pool pools[DN_SIM_POOLS_MAX];
     int n_pools;
     int64_t depth; /* 0: DN_SIM_DEPTH */
-    double keep;   /* share of the GPUs of a type that steering leaves idle */
+    double keep;   /* share of a type that steering leaves to its own jobs */
 };
 
 /* Run the jobs. They must be sorted by submit_s. -1 with 'err' without memory, or if

@@ -249,8 +249,8 @@ extern const struct dn_names dn_mode_names;
           "which types dnnestd may give a pending job whose type is open: none, of no "\
           "higher Cost, or all",                                                       \
           DN_STEERS)                                                    \
-    NUMBER (RATIO, keep, "Keep", 0, 1, HIGHER, "0.25",                                 \
-            "share of the GPUs of a type that stays idle for jobs that request it")    \
+    NUMBER (RATIO, keep, "Keep", 0, 1, HIGHER, "0.85",                                 \
+            "share of a GPU type that is left to the jobs that request it")    \
     ENUM (dn_objective, objective, "Objective", NONE, "finish",                        \
           "what GpuType=choose minimises",                                             \
           DN_OBJECTIVES)                                         \

@@ -65,7 +65,7 @@ json 'an open job of a table is steered and ends there, another one waits' \
 is 'by its own time and CPUs on that type' \
     "$(cut -d , -f 2,3,4,6,7,8 jobs.csv | sed -n 3,4p | paste -sd ' ')" \
     'a100,1009020,1010020,v100,1000080,1002080 a100,1009020,1010020,a100,1009020,1010020'
-json 'a share of the type that stays idle' 'd["queue"]["types"][0]["policy"]["steered"] == 0' \
+json 'not where a share of the type is kept' 'd["queue"]["types"][0]["policy"]["steered"] == 0' \
     replay --trace=open.csv --simulate --nodes=two.csv
 sed 's/2000,2000,4/2000,x,4/' open.csv >broken.csv
 refuses 'a predicted time that is none' 4 'broken.csv.*likely_s:v100' \
@@ -79,7 +79,8 @@ json 'a job that the policy leaves open is steered' \
     'd["queue"]["types"][0]["policy"]["steered"] == 1 and
      d["queue"]["types"][0]["policy"]["wait_mean_s"] <
          d["queue"]["types"][0]["requested"]["wait_mean_s"]' \
-    replay --trace=trace.csv --simulate --nodes=two.csv --set=GpuType=open --until=@1000020
+    replay --trace=trace.csv --simulate --nodes=two.csv --set=GpuType=open \
+    --set=Keep=0 --until=@1000020
 json 'not one whose type is kept' 'd["queue"]["types"][0]["policy"]["steered"] == 0' \
     replay --trace=trace.csv --simulate --nodes=two.csv --set=GpuType=keep --until=@1000020
 documented 'dnnest(1) names every member of the JSON' replay --trace=trace.csv --simulate --nodes=nodes.csv

@@ -310,14 +310,47 @@ TEST ("Steer=cheaper and Steer=no are kept")
     assert_int_equal (pass (), 0);
 }
 
-TEST ("a share of the other type stays idle")
+TEST ("guests leave a share of the other type, less than what is idle")
 {
     fill_a100 ();
     for (int i = 0; i < 8; i++)
         add_job ("a100", opened);
-    assert_int_equal (pass (), 6);
+    assert_int_equal (pass (), 1); /* 0.15 / 0.85 of eight GPUs */
     assert_int_equal (pass (), 0);
-    scene->site.rules.keep = 0.125;
+    scene->site.rules.keep = 0.6;
+    assert_int_equal (pass (), 4);
+    scene->site.rules.keep = 0;
+    assert_int_equal (pass (), 3);
+}
+
+TEST (
+    "guests count by what is left of their limits, the other jobs by their mean limit")
+{
+    struct dn_link_job *own = add_running ("v1", 20);
+    struct dn_link_job *guest = add_running ("v1", 20);
+
+    own->tres_per[DN_TRES_PER_NODE] = guest->tres_per[DN_TRES_PER_NODE] = "gres:gpu:1";
+    nodes[2].gres_used = "gpu:v100:2";
+    own->limit_s = HOUR;
+    waiting (opened);
+    assert_int_equal (pass (), 0); /* 21 h of at most 8 x 1 h x 0.15 / 0.85 */
+    own->limit_s = 20 * HOUR;
+    assert_int_equal (pass (), 1);
+    waiting (opened);
+    set_comment (guest, opened);
+    scene->site.rules.keep = 0.74;
+    assert_int_equal (pass (), 0); /* 2 x 21 h and 20 h of at most 56.2 h */
+    guest->end = NOW + 14 * HOUR;
+    assert_int_equal (pass (), 1);
+}
+
+TEST ("jobs that wait for the other type count by their limits, too")
+{
+    fill_a100 ();
+    add_job ("a100", opened);
+    add_job ("v100", NULL)->limit_s = HOUR;
+    assert_int_equal (pass (), 0);
+    jobs[cluster.n_jobs - 1].limit_s = 20 * HOUR;
     assert_int_equal (pass (), 1);
 }
 
@@ -349,10 +382,6 @@ TEST ("of two open jobs the one of higher priority is moved")
     high = add_job ("a100", opened);
     high->priority = low->priority + 1;
     set_idle ("v100", 1);
-    assert_int_equal (pass (), 0);
-    scene->site.rules.keep = 0.13;
-    nodes[3].gres_used = "gpu:v100:2";
-    nodes[3].idle_cpus = 48;
     assert_int_equal (pass (), 1);
     assert_string_equal (high->features, "v100");
 }
@@ -481,6 +510,7 @@ TEST ("a reservation after its own limit, or of another type, keeps no job")
 {
     struct dn_link_job *job = waiting (opened);
 
+    scene->site.rules.keep = 0;
     nodes[3].reserved_from = NOW + CAP_V100 - 60;
     nodes[3].reserved_until = NOW + 2 * CAP_V100;
     assert_int_equal (pass (), 1); /* on v1 */
@@ -755,7 +785,7 @@ TEST ("of 20,000 pending jobs 500 of each type are planned")
     for (int i = 0; i < 4; i++)
         assert_int_equal (dn_steer_add_node (queue, &nodes[i], NOW, NULL), 0);
     for (int i = 0; i < cluster.n_jobs; i++)
-        assert_int_equal (dn_steer_add_job (queue, &jobs[i], NOW, NULL), 0);
+        assert_int_equal (dn_steer_add_job (queue, &jobs[i], false, NOW, NULL), 0);
     assert_int_equal (dn_steer_lay (queue, NOW, NULL), 0);
     for (int64_t i = 0; i < queue->n_jobs; i++)
         planned += !isnan (queue->jobs[i].start_s);
