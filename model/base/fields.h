@@ -59,6 +59,10 @@ struct dn_line_kind {
     const struct dn_member *fields;
     int n_fields;
 };
+#define DN_LINE(word, fields)                                                          \
+    {                                                                                  \
+        word, fields, (int) DN_N_ELEMENTS (fields)                                     \
+    }
 
 /* Longest line of any kind, with its newline. */
 #define DN_FIELDS_LINE_MAX 5120

@@ -119,20 +119,15 @@ static const struct dn_member limit_fields[] = {
     DN_COUNT_OR ("Used", LIMIT, used, 0, COUNT_MAX, DN_UNSET),
 };
 
-#define LINE(word, fields)                                                             \
-    {                                                                                  \
-        word, fields, (int) DN_N_ELEMENTS (fields)                                     \
-    }
-
 static const struct dn_line_kind kinds[] = {
-    [DN_LINE_CLUSTER] = LINE ("Cluster", head_fields),
-    [DN_LINE_GROUP] = LINE ("Group", group_fields),
-    [DN_LINE_WAIT] = LINE ("Wait", wait_fields),
-    [DN_LINE_PARTITION] = LINE ("Partition", partition_fields),
-    [DN_LINE_QOS] = LINE ("Qos", qos_fields),
-    [DN_LINE_ASSOC] = LINE ("Assoc", assoc_fields),
-    [DN_LINE_END] = LINE ("End", tail_fields),
-    [DN_LINE_LIMIT] = LINE ("Limit", limit_fields),
+    [DN_LINE_CLUSTER] = DN_LINE ("Cluster", head_fields),
+    [DN_LINE_GROUP] = DN_LINE ("Group", group_fields),
+    [DN_LINE_WAIT] = DN_LINE ("Wait", wait_fields),
+    [DN_LINE_PARTITION] = DN_LINE ("Partition", partition_fields),
+    [DN_LINE_QOS] = DN_LINE ("Qos", qos_fields),
+    [DN_LINE_ASSOC] = DN_LINE ("Assoc", assoc_fields),
+    [DN_LINE_END] = DN_LINE ("End", tail_fields),
+    [DN_LINE_LIMIT] = DN_LINE ("Limit", limit_fields),
 };
 
 const struct dn_line_kind *dn_cluster_line (enum dn_cluster_line line)

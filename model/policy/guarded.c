@@ -48,15 +48,10 @@ static const struct dn_member tail_fields[] = {
     DN_COUNT ("Users", struct dn_guarded_tail, users, 0, DN_GUARDED_USERS_MAX),
 };
 
-#define LINE(word, fields)                                                             \
-    {                                                                                  \
-        word, fields, (int) DN_N_ELEMENTS (fields)                                     \
-    }
-
 static const struct dn_line_kind kinds[] = {
-    [DN_GUARDED_LINE_GUARD] = LINE ("Guard", head_fields),
-    [DN_GUARDED_LINE_USER] = LINE ("User", user_fields),
-    [DN_GUARDED_LINE_END] = LINE ("End", tail_fields),
+    [DN_GUARDED_LINE_GUARD] = DN_LINE ("Guard", head_fields),
+    [DN_GUARDED_LINE_USER] = DN_LINE ("User", user_fields),
+    [DN_GUARDED_LINE_END] = DN_LINE ("End", tail_fields),
 };
 
 const struct dn_line_kind *dn_guarded_line (enum dn_guarded_line line)

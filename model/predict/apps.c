@@ -118,18 +118,13 @@ static const struct dn_member tail_fields[] = {
     DN_COUNT_OR ("Captured", struct dn_app_tail, captured, 0, DN_APPS_KNOWN_MAX, 0),
 };
 
-#define LINE(word, fields)                                                             \
-    {                                                                                  \
-        word, fields, (int) DN_N_ELEMENTS (fields)                                     \
-    }
-
 static const struct dn_line_kind kinds[] = {
-    [DN_APPS_LINE_HISTORY] = LINE ("History", head_fields),
-    [DN_APPS_LINE_TYPE] = LINE ("Type", type_fields),
-    [DN_APPS_LINE_NETWORK] = LINE ("Network", network_fields),
-    [DN_APPS_LINE_APP] = LINE ("App", app_fields),
-    [DN_APPS_LINE_CAPTURED] = LINE ("Captured", captured_fields),
-    [DN_APPS_LINE_END] = LINE ("End", tail_fields),
+    [DN_APPS_LINE_HISTORY] = DN_LINE ("History", head_fields),
+    [DN_APPS_LINE_TYPE] = DN_LINE ("Type", type_fields),
+    [DN_APPS_LINE_NETWORK] = DN_LINE ("Network", network_fields),
+    [DN_APPS_LINE_APP] = DN_LINE ("App", app_fields),
+    [DN_APPS_LINE_CAPTURED] = DN_LINE ("Captured", captured_fields),
+    [DN_APPS_LINE_END] = DN_LINE ("End", tail_fields),
 };
 
 const struct dn_line_kind *dn_apps_line (enum dn_apps_line line)
