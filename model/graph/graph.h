@@ -139,13 +139,11 @@ struct dn_graph {
     double padding;          /* of a batch to its longest sample: padded over real; 1 */
     double longest;          /* of the longest batch, which sets the memory; 0: that */
     bool tuned;              /* what learns follows from lora=, quant=, frozen= */
-    bool whole_step; /* the operators are those of a whole training step: nothing is
-                        added for its backward pass or optimizer */
-    int64_t block_layers;  /* repeated blocks (checkpointing, pipeline), 0 if none */
-    double block_boundary; /* elements between two blocks */
-    double exchanges[2];   /* passes of blocks before the last one, whose devices
-                              exchange activations: forward and backward; 0 */
-    double experts;        /* of a mixture's layer, 0 if none */
+    int64_t block_layers;    /* repeated blocks (checkpointing, pipeline), 0 if none */
+    double block_boundary;   /* elements between two blocks */
+    double exchanges[2];     /* passes of blocks before the last one, whose devices
+                                exchange activations: forward and backward; 0 */
+    double experts;          /* of a mixture's layer, 0 if none */
     double pairs; /* of the user and item of a rating, in the data set; 0: unknown */
 };
 

@@ -211,7 +211,6 @@ struct making {
     const struct dn_layer *layer;
     struct dn_build *build;
     struct dn_op op; /* with what every kind has in common */
-    bool whole_step;
 };
 
 static double last (const struct dn_extent *extent, int back)
@@ -513,7 +512,6 @@ int dn_layers_graph_by (const struct dn_layers *layers,
     }
     if (dn_build_finish (&build, graph) < 0)
         return -1;
-    graph->whole_step = layers->whole_step;
     graph->block_layers = (int64_t) layers->blocks;
     graph->block_boundary = layers->boundary;
     for (int i = 0; i < graph->n_ops; i++)

@@ -88,10 +88,9 @@ struct dn_layers {
     struct dn_layer *list; /* owned */
     int n;
     int capacity;
-    bool whole_step;    /* of a training step: backward and optimizer are among them */
-    double blocks;      /* equal blocks of the network; 0 none */
-    double boundary;    /* elements between two of them */
-    double input_bytes; /* of one sample as it is copied to the device; -1 */
+    double blocks;               /* equal blocks of the network; 0 none */
+    double boundary;             /* elements between two of them */
+    double input_bytes;          /* of one sample as it is copied to the device; -1 */
     struct dn_keyset overridden; /* keys of the sidecar that another carrier changed */
 };
 

@@ -16,46 +16,46 @@
 
 #define COUNT_MAX 1e18
 
-#define NUMBER(name, grows, beside)                                                    \
+#define NUMBER(name, grows)                                                            \
     {                                                                                  \
-#name, offsetof(struct dn_op, name), (grows), (beside)                         \
+#name, offsetof(struct dn_op, name), (grows)                                   \
     }
 
 const struct dn_network_number dn_op_numbers[] = {
-    NUMBER (repeat, false, false),
-    NUMBER (m, true, false),
-    NUMBER (n, false, false),
-    NUMBER (k, false, false),
-    NUMBER (batches, false, false),
-    NUMBER (flops, true, false),
-    NUMBER (in, true, false),
-    NUMBER (out, true, false),
-    NUMBER (weights, false, false),
-    NUMBER (params, false, false),
-    NUMBER (tensors, false, false),
-    NUMBER (frozen_params, false, false),
-    NUMBER (frozen_bytes, false, false),
-    NUMBER (saved, true, false),
-    NUMBER (input_saved, true, true),
-    NUMBER (wide_saved, true, true),
-    NUMBER (amp_saved, true, false),
-    NUMBER (masks, true, false),
-    NUMBER (steps, false, true),
-    NUMBER (calls, false, true),
-    NUMBER (each, false, true),
-    NUMBER (kv_heads, false, false),
-    NUMBER (value_dim, false, false),
-    NUMBER (window, false, false),
+    NUMBER (repeat, false),
+    NUMBER (m, true),
+    NUMBER (n, false),
+    NUMBER (k, false),
+    NUMBER (batches, false),
+    NUMBER (flops, true),
+    NUMBER (in, true),
+    NUMBER (out, true),
+    NUMBER (weights, false),
+    NUMBER (params, false),
+    NUMBER (tensors, false),
+    NUMBER (frozen_params, false),
+    NUMBER (frozen_bytes, false),
+    NUMBER (saved, true),
+    NUMBER (input_saved, true),
+    NUMBER (wide_saved, true),
+    NUMBER (amp_saved, true),
+    NUMBER (masks, true),
+    NUMBER (steps, false),
+    NUMBER (calls, false),
+    NUMBER (each, false),
+    NUMBER (kv_heads, false),
+    NUMBER (value_dim, false),
+    NUMBER (window, false),
 };
 const int dn_n_op_numbers = (int) DN_N_ELEMENTS (dn_op_numbers);
 
 const struct dn_network_number dn_graph_numbers[] = {
-    {"input", offsetof (struct dn_graph, input), false, false},
-    {"input_bytes", offsetof (struct dn_graph, input_bytes), false, false},
-    {"boundary", offsetof (struct dn_graph, block_boundary), false, false},
-    {"padding", offsetof (struct dn_graph, padding), false, false},
-    {"longest", offsetof (struct dn_graph, longest), false, false},
-    {"experts", offsetof (struct dn_graph, experts), false, false},
+    {"input", offsetof (struct dn_graph, input), false},
+    {"input_bytes", offsetof (struct dn_graph, input_bytes), false},
+    {"boundary", offsetof (struct dn_graph, block_boundary), false},
+    {"padding", offsetof (struct dn_graph, padding), false},
+    {"longest", offsetof (struct dn_graph, longest), false},
+    {"experts", offsetof (struct dn_graph, experts), false},
 };
 const int dn_n_graph_numbers = (int) DN_N_ELEMENTS (dn_graph_numbers);
 
@@ -121,7 +121,6 @@ static const char *const graph_words[] = {"name",
                                           "augment",
                                           "sized",
                                           "blocks",
-                                          "step",
                                           "with",
                                           "at",
                                           "ops",
@@ -219,19 +218,14 @@ static int read_words (struct member *member, struct dn_err *err)
     return 0;
 }
 
-/* Numbers of the operator: all, or those that a layer of a sidecar has not. */
-static int read_numbers (struct json_object *json,
-                         bool all,
-                         struct dn_op *op,
-                         struct dn_err *err)
+static int read_numbers (struct json_object *json, struct dn_op *op, struct dn_err *err)
 {
     for (int i = 0; i < dn_n_op_numbers; i++) {
         const struct dn_network_number *number = &dn_op_numbers[i];
 
-        if ((all || number->beside)
-            && dn_json_read_real (
-                   json, number->key, 0, COUNT_MAX, dn_network_number (op, number), err)
-                   < 0)
+        if (dn_json_read_real (
+                json, number->key, 0, COUNT_MAX, dn_network_number (op, number), err)
+            < 0)
             return -1;
     }
     return 0;
@@ -339,22 +333,17 @@ static int check_members (struct json_object *json,
     return 0;
 }
 
-/* The members of the operator in 'json', then those of 'change', if any, over them:
- * 'all', or those that a layer of a sidecar has not.
- */
+/* The members of the operator in 'json', then those of 'change', if any, over them. */
 static int read_members (struct member *member,
                          struct json_object *json,
                          struct json_object *change,
-                         bool all,
                          struct dn_err *err)
 {
     for (int i = 0; i < (change ? 2 : 1); i++) {
         member->json = i == 0 ? json : change;
-        if ((all
-             && check_members (
-                    member->json, dn_op_numbers, dn_n_op_numbers, op_words, err)
-                    < 0)
-            || read_numbers (member->json, all, member->op, err) < 0
+        if (check_members (member->json, dn_op_numbers, dn_n_op_numbers, op_words, err)
+                < 0
+            || read_numbers (member->json, member->op, err) < 0
             || read_words (member, err) < 0)
             return -1;
     }
@@ -376,8 +365,7 @@ static int read_operator (struct json_object *graph,
     *op = (struct dn_op){0};
     for (int i = 0; i < dn_n_op_numbers; i++)
         *dn_network_number (op, &dn_op_numbers[i]) = -1;
-    if (read_kind (json, op, err) < 0
-        || read_members (&member, json, change, true, err) < 0)
+    if (read_kind (json, op, err) < 0 || read_members (&member, json, change, err) < 0)
         return -1;
     member.json = graph;
     if (!json_object_object_get_ex (json, "with", NULL)
@@ -397,9 +385,8 @@ static int make_room (struct dn_drawn *drawn, size_t n, struct dn_err *err)
     return 0;
 }
 
-/* Operators as layers of a sidecar, and what they have besides. */
+/* Operators as layers of a sidecar. */
 static int read_layers (struct json_object *json,
-                        struct json_object *ops,
                         struct json_object *changes,
                         const struct dn_deadline *deadline,
                         struct dn_drawn *drawn,
@@ -413,17 +400,6 @@ static int read_layers (struct json_object *json,
         || make_room (drawn, (size_t) graph->n_ops, err) < 0)
         return -1;
     graph->params = graph->tensors = graph->frozen_params = graph->flops = 0;
-    for (int i = 0; i < graph->n_ops; i++) {
-        struct member member = {.op = &graph->ops[i], .growth = &drawn->growth[i]};
-
-        if (read_members (&member,
-                          json_object_array_get_idx (ops, (size_t) i),
-                          dn_sidecar_change (changes, (size_t) i),
-                          false,
-                          err)
-            < 0)
-            return dn_err_wrap (err, "ops[%d]", i);
-    }
     return 0;
 }
 
@@ -482,8 +458,7 @@ static int read_rest (struct json_object *json,
         if (dn_json_read_real (json, key, 0, COUNT_MAX, number, err) < 0)
             return -1;
     }
-    if (dn_json_read_bool (json, "step", &graph->whole_step, err) < 0
-        || dn_json_read_int (json, "blocks", 0, DN_LAYERS_MAX, &blocks, err) < 0
+    if (dn_json_read_int (json, "blocks", 0, DN_LAYERS_MAX, &blocks, err) < 0
         || dn_json_read_enum (json, "decode", &decodes, &decode, err) < 0
         || dn_json_read_enum (json, "augment", &augments, &augment, err) < 0)
         return -1;
@@ -517,7 +492,7 @@ static int read_all (struct json_object *json,
     drawn->graph.padding = 1;
     if (check_members (size, dn_graph_numbers, dn_n_graph_numbers, graph_words, err) < 0
         || (size && dn_json_read_array (size, "ops", n, &changes, err) < 0)
-        || (ops ? read_layers (json, ops, changes, deadline, drawn, err) < 0
+        || (ops ? read_layers (json, changes, deadline, drawn, err) < 0
                 : read_operators (json, operators, changes, deadline, drawn, err) < 0)
         || read_rest (json, &drawn->graph, err) < 0)
         return -1;

@@ -30,8 +30,7 @@ int dn_network_read (struct json_object *json,
 struct dn_network_number {
     const char *key;
     size_t offset;
-    bool grows;  /* of an operator that grows with a key */
-    bool beside; /* a layer of a sidecar has it not */
+    bool grows; /* of an operator that grows with a key */
 };
 extern const struct dn_network_number dn_op_numbers[];
 extern const int dn_n_op_numbers;

@@ -411,9 +411,8 @@ int dn_passes_add (const struct dn_networks *networks,
     struct dn_graph teacher = {0};
     int rc;
 
-    if ((spec->method == DN_METHOD_UNKNOWN && spec->passes <= 1
-         && spec->teacher[0] == '\0')
-        || graph->whole_step)
+    if (spec->method == DN_METHOD_UNKNOWN && spec->passes <= 1
+        && spec->teacher[0] == '\0')
         return 0;
     if (method->has_teacher && spec->teacher[0] == '\0')
         return dn_err_set (err, DN_E_RANGE, dn_say_err_passes_teacher);

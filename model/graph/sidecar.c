@@ -55,18 +55,13 @@ const struct dn_layer_member dn_layer_flags[] = {
 
 static const char *const sidecar_keys[] = {"dnnest", "spec", "graph", NULL};
 static const char *const graph_keys[] =
-    {"name", "source", "ops", "step", "blocks", "boundary", "input_bytes", NULL};
+    {"name", "source", "ops", "blocks", "boundary", "input_bytes", NULL};
 
-/* Members of an operator; the first ones only of a network that is a file. */
-#define N_NETWORK_KEYS 10
 static const char *const op_keys[] = {
-    "role",        "part",   "is",           "with",      "source",
-    "input_saved", "steps",  "wide_saved",   "calls",     "each",
-    "op",          "name",   "in",           "out",       "kernel",
-    "stride",      "groups", "hidden",       "gates",     "params",
-    "tensors",     "frozen", "frozen_bytes", "repeat",    "flops",
-    "bytes",       "saved",  "masks",        "amp_saved", "window",
-    "causal",      "moved",  "first",        "fused",     NULL};
+    "op",     "name",  "in",     "out",     "kernel",    "stride",       "groups",
+    "hidden", "gates", "params", "tensors", "frozen",    "frozen_bytes", "repeat",
+    "flops",  "bytes", "saved",  "masks",   "amp_saved", "window",       "causal",
+    "moved",  "first", "fused",  NULL};
 
 void *dn_layer_member (struct dn_layer *layer, const struct dn_layer_member *member)
 {
@@ -178,15 +173,13 @@ static int read_members (struct json_object *op,
 }
 
 static int read_layer (struct json_object *op,
-                       bool network,
                        struct json_object *change,
                        struct dn_layer *layer,
                        struct dn_err *err)
 {
-    const char *const *keys = network ? op_keys : op_keys + N_NETWORK_KEYS;
     int kind = DN_LAYER_UNKNOWN;
 
-    if (dn_json_read_keys (op, keys, err) < 0
+    if (dn_json_read_keys (op, op_keys, err) < 0
         || dn_json_read_enum (op, "op", &dn_layer_kind_names, &kind, err) < 0)
         return -1;
     if (kind == DN_LAYER_UNKNOWN)
@@ -196,7 +189,7 @@ static int read_layer (struct json_object *op,
         return -1;
     if (!change)
         return 0;
-    return dn_json_read_keys (change, keys, err) < 0
+    return dn_json_read_keys (change, op_keys, err) < 0
                ? -1
                : read_members (change, layer, err);
 }
@@ -210,7 +203,6 @@ struct json_object *dn_sidecar_change (struct json_object *changes, size_t i)
 #define OPS_PER_LOOK 8
 
 static int read_layers (struct json_object *ops,
-                        bool network,
                         struct json_object *changes,
                         struct dn_layers *layers,
                         const struct dn_deadline *deadline,
@@ -223,7 +215,7 @@ static int read_layers (struct json_object *ops,
         if (i % OPS_PER_LOOK == 0
             && dn_deadline_check (deadline, dn_say_rest_of_ops, err) < 0)
             return -1;
-        if (read_layer (op, network, dn_sidecar_change (changes, i), &layer, err) < 0
+        if (read_layer (op, dn_sidecar_change (changes, i), &layer, err) < 0
             || dn_layers_add (layers, &layer, err) < 0)
             return dn_err_wrap (err, "ops[%zu]", i);
     }
@@ -244,7 +236,6 @@ int dn_sidecar_read_layers (struct json_object *json,
         || dn_json_read_text (json, "name", layers->name, sizeof (layers->name), err)
                < 0
         || dn_json_read_text (json, "source", source, sizeof (source), err) < 0
-        || dn_json_read_bool (json, "step", &layers->whole_step, err) < 0
         || dn_json_read_real (json, "blocks", 0, DN_LAYERS_MAX, &layers->blocks, err)
                < 0
         || dn_json_read_real (json, "boundary", 0, COUNT_MAX, &layers->boundary, err)
@@ -258,7 +249,7 @@ int dn_sidecar_read_layers (struct json_object *json,
         return dn_err_set (err, DN_E_RANGE, dn_say_err_ops_missing);
     if (layers->name[0] == '\0')
         snprintf (layers->name, sizeof (layers->name), "graph");
-    return read_layers (ops, network, changes, layers, deadline, err);
+    return read_layers (ops, changes, layers, deadline, err);
 }
 
 /* The values of 'spec' are written as in metadata, "key=value", so that the same parser

@@ -84,8 +84,6 @@ static struct json_object *graph_json (const struct dn_layers *layers)
     struct json_object *ops = json_object_new_array ();
 
     json_object_object_add (json, "name", json_object_new_string (layers->name));
-    if (layers->whole_step)
-        json_object_object_add (json, "step", json_object_new_boolean (true));
     if (layers->blocks > 0) {
         json_object_object_add (json, "blocks", number_json (layers->blocks));
         json_object_object_add (json, "boundary", number_json (layers->boundary));

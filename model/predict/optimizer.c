@@ -117,7 +117,7 @@ double dn_optimizer_time (const struct dn_setup *c)
     double params = dn_shard_params (c);
     double seconds;
 
-    if (c->graph->whole_step || dn_is_offloaded (c) || params <= 0)
+    if (dn_is_offloaded (c) || params <= 0)
         return 0;
     seconds =
         params

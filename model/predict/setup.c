@@ -282,8 +282,6 @@ double dn_kernels_of (const struct dn_setup *setup, const struct dn_op *op)
 
 bool dn_is_offloaded (const struct dn_setup *setup)
 {
-    if (setup->graph->whole_step)
-        return false;
     return setup->spec->offload == DN_OFFLOAD_PARAMS
            || (setup->spec->offload == DN_OFFLOAD_OPTIMIZER
                && setup->spec->optimizer != DN_OPTIMIZER_NONE);

@@ -321,8 +321,7 @@ double dn_pipeline (const struct dn_setup *c, double blocks, double rest)
 /* Operators of the optimizer per tensor of parameters. */
 static double optimizer_launches (const struct dn_setup *c)
 {
-    if (c->spec->optimizer == DN_OPTIMIZER_NONE || c->graph->whole_step
-        || dn_is_offloaded (c))
+    if (c->spec->optimizer == DN_OPTIMIZER_NONE || dn_is_offloaded (c))
         return 0;
     return dn_habit_number (
         c->constants, c->spec, c->stack.tuned, DN_HABIT_OPTIMIZER_LAUNCHES);

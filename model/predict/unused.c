@@ -32,25 +32,13 @@ static bool is_link_unread (const struct dn_case *c)
            || (c->device && c->device->link != c->spec->link);
 }
 
-/* A step that is described as a whole has its optimizer in it. */
-static bool has_no_optimizer (const struct dn_case *c)
-{
-    return c->graph->whole_step || c->spec->optimizer == DN_OPTIMIZER_NONE;
-}
-
 /* Activations are moved block by block. */
 static bool is_offload_unread (const struct dn_case *c)
 {
-    switch (c->spec->offload) {
-    case DN_OFFLOAD_ACTIVATIONS:
+    if (c->spec->offload == DN_OFFLOAD_ACTIVATIONS)
         return c->graph->block_layers <= 1;
-    case DN_OFFLOAD_OPTIMIZER:
-        return has_no_optimizer (c);
-    case DN_OFFLOAD_PARAMS:
-        return c->graph->whole_step;
-    default:
-        return false;
-    }
+    return c->spec->offload == DN_OFFLOAD_OPTIMIZER
+           && c->spec->optimizer == DN_OPTIMIZER_NONE;
 }
 
 /* Sequence parallelism splits what tensor parallelism does not. */
@@ -135,17 +123,13 @@ static bool is_training_unread (const struct dn_case *c, size_t key)
 
     switch (key) {
     case offsetof (struct dn_spec, fused_optimizer):
-        return has_no_optimizer (c);
+        return spec->optimizer == DN_OPTIMIZER_NONE;
     case offsetof (struct dn_spec, lora):
     case offsetof (struct dn_spec, lora_targets):
     case offsetof (struct dn_spec, quant):
     case offsetof (struct dn_spec, frozen):
         /* The author of a described network states what of it learns. */
         return !c->graph->tuned;
-    case offsetof (struct dn_spec, method):
-    case offsetof (struct dn_spec, passes):
-    case offsetof (struct dn_spec, teacher):
-        return c->graph->whole_step;
     case offsetof (struct dn_spec, sp):
         return is_sp_unread (c);
     case offsetof (struct dn_spec, vpp): /* chunks of a stage are of blocks */

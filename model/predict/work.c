@@ -284,7 +284,7 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
     }
     r->loss_launches =
         dn_habit_number (k, c->spec, c->stack.tuned, DN_HABIT_LOSS_LAUNCHES);
-    if (dn_has_habit (c, DN_HABIT_CAPTURES) || c->graph->whole_step) {
+    if (dn_has_habit (c, DN_HABIT_CAPTURES)) {
         r->launch_s = dn_min (r->launch_s, k->captured_s);
         r->kernel_s = dn_min (r->kernel_s, k->captured_s);
     }
@@ -583,7 +583,7 @@ static void find_lookup (const struct loading *l, bool weight)
 static void find_work (const struct loading *l)
 {
     const struct dn_op *op = l->op;
-    bool backward = !op->frozen && !l->c->graph->whole_step;
+    bool backward = !op->frozen;
 
     switch (op->kind) {
     case DN_OP_CONV:

@@ -75,7 +75,6 @@ TEST ("a sidecar gives keys and a graph")
     assert_true (graph.ops[0].first);
     assert_true (graph.ops[0].direct);
     assert_false (graph.ops[3].direct);
-    assert_false (graph.whole_step);
 }
 
 /* What a rectifier keeps is what the next convolution reads. */
