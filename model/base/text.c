@@ -71,8 +71,12 @@ static size_t length_until (struct dn_span text, const char *separators)
     const char *found;
 
     if (separators[0] == '\0' || separators[1] != '\0') {
-        for (len = 0; len < text.len && !strchr (separators, text.text[len]);)
-            len++;
+        for (len = 0; len < text.len; len++) {
+            for (found = separators; *found && *found != text.text[len];)
+                found++;
+            if (*found == text.text[len])
+                break;
+        }
         return len;
     }
     found = memchr (text.text, separators[0], len);

@@ -274,6 +274,7 @@ static void sum_up (struct dn_build *build)
         if (is_product (op->kind))
             graph->flops += op->repeat * op->flops;
         largest = dn_max (largest, op->repeat * (op->in + op->out + op->saved));
+        graph->recent |= op->recent;
     }
     if (!(graph->params + graph->frozen_params <= COUNT_MAX) || !(largest <= COUNT_MAX))
         dn_build_fail (build,

@@ -139,6 +139,7 @@ struct dn_graph {
     double padding;          /* of a batch to its longest sample: padded over real; 1 */
     double longest;          /* of the longest batch, which sets the memory; 0: that */
     bool tuned;              /* what learns follows from lora=, quant=, frozen= */
+    bool recent;             /* one of its operators is */
     int64_t block_layers;    /* repeated blocks (checkpointing, pipeline), 0 if none */
     double block_boundary;   /* elements between two blocks */
     double exchanges[2];     /* passes of blocks before the last one, whose devices

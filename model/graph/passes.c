@@ -397,6 +397,7 @@ static DN_COLD int add_all (struct dn_graph *graph,
     free (graph->ops);
     graph->ops = earlier.ops;
     graph->n_ops += earlier.n;
+    graph->recent |= teacher->recent;
     graph->block_boundary *= method->learners;
     return 0;
 }

@@ -79,7 +79,7 @@ static bool fits (struct dn_build *build, double size)
 
 static bool divides (struct dn_build *build, double parts, double whole)
 {
-    if (parts >= 1 && whole >= parts && fmod (whole, parts) == 0)
+    if (parts >= 1 && whole >= parts && parts * floor (whole / parts) == whole)
         return true;
     dn_build_fail (
         build, DN_E_RANGE, dn_say_err_net_groups, whole, build->graph.name, parts);

@@ -36,11 +36,11 @@ static inline float square_distance (const float *a, const float *b, int n)
 {
     four sums = {0};
 
-    for (int i = 0; i < n; i += DN_AXES_GROUP) {
-        sums += squares (a + i, b + i);
-        sums += squares (a + i + 4, b + i + 4);
-        sums += squares (a + i + 8, b + i + 8);
-        sums += squares (a + i + 12, b + i + 12);
+    for (const float *end = a + n; a < end; a += DN_AXES_GROUP, b += DN_AXES_GROUP) {
+        sums += squares (a, b);
+        sums += squares (a + 4, b + 4);
+        sums += squares (a + 8, b + 8);
+        sums += squares (a + 12, b + 12);
     }
     return sums[0] + sums[1] + sums[2] + sums[3];
 }

@@ -264,12 +264,7 @@ static bool is_stated_modern (const struct dn_case *c)
 {
     enum dn_age age = dn_age_of (c->spec);
 
-    if (age != DN_AGE_UNKNOWN)
-        return age == DN_AGE_MODERN;
-    for (int i = 0; i < c->graph->n_ops; i++)
-        if (c->graph->ops[i].recent)
-            return true;
-    return false;
+    return age != DN_AGE_UNKNOWN ? age == DN_AGE_MODERN : c->graph->recent;
 }
 
 bool dn_reads_layout (const struct dn_case *c)

@@ -198,21 +198,22 @@ static void add_counted (struct dn_print *r, struct dn_span value)
     size_t begin = 0;
     size_t i = 0;
 
-    while (value.len > 0 && strchr (",:", value.text[value.len - 1]))
+    while (value.len > 0
+           && (value.text[value.len - 1] == ',' || value.text[value.len - 1] == ':'))
         value.len--;
     value = significant (value);
     value.len -= port_length (value);
     while (i < value.len) {
         struct dn_span rest = {value.text + i, value.len - i};
-        size_t n = 0; /* digits */
+        size_t n = 1; /* digits */
         size_t date;
 
-        while (n < rest.len && dn_is_digit (rest.text[n]))
-            n++;
-        if (n == 0) {
+        if (!dn_is_digit (rest.text[0])) {
             i++;
             continue;
         }
+        while (n < rest.len && dn_is_digit (rest.text[n]))
+            n++;
         date = date_length (rest);
         if (date > 0 || (n == 10 && rest.text[0] == '1')) {
             n = date > 0 ? date : n;
@@ -246,7 +247,7 @@ static void take_with (struct dn_print *r, int without)
         if ((r->begun >> (i | without) & 1) == 0)
             r->digesters[i | without] = r->digesters[i];
     }
-    for (int i = 0; i < DN_N_DIGESTS && without != 0; i++)
+    for (int i = 0; i < DN_N_DIGESTS; i++)
         if ((with >> i & 1) != 0)
             r->begun |= 1U << (i | without);
     r->takes = with;
@@ -273,7 +274,8 @@ static void add_value (struct dn_print *r, enum dn_counts counted, struct dn_spa
 
     if (without == DN_WITHOUT_BATCH)
         note_batch (r, value);
-    take_with (r, without);
+    if (without != 0)
+        take_with (r, without);
     if (counted == DN_COUNTS_NOT)
         add (r, "*", 1);
     else

@@ -178,13 +178,14 @@ static bool next_name (struct name *name)
 {
     const char *at = name->at;
     size_t len = 0;
+    char c;
 
     name->variable = false;
     for (; at < name->end && !of_name (*at); at++)
         if (*at == '$' || (name->variable && !strchr ("{#!", *at)))
             name->variable = *at == '$';
-    for (; at < name->end && len < DN_TOKEN_MAX && of_name (*at); at++)
-        name->text[len++] = of_name (*at);
+    for (; at < name->end && len < DN_TOKEN_MAX && (c = of_name (*at)); at++)
+        name->text[len++] = c;
     name->at = at;
     name->len = len;
     name->part = (struct dn_span){name->text, 0};

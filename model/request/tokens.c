@@ -105,12 +105,14 @@ static void cut_comment (struct dn_tokens *t, struct dn_token *token)
 
 enum char_kind {
     OF_WORD,
+    HASH, /* of a word, or it begins a comment */
     MARK,
     BLANK,
     DROPPED
 };
 
 static const unsigned char char_kinds[256] = {
+    ['#'] = HASH,
     ['\n'] = MARK,
     [';'] = MARK,
     ['&'] = MARK,
@@ -132,14 +134,15 @@ static const unsigned char char_kinds[256] = {
 static void take_plain (struct dn_tokens *t)
 {
     const char *at = t->script.text + t->at;
-    const char *end = t->script.text + t->script.len;
-    size_t len = t->len;
+    size_t left = t->script.len - t->at;
+    size_t room = DN_TOKEN_MAX - 1 - t->len;
+    const char *end = at + (left < room ? left : room);
+    char *to = t->word + t->len;
 
-    while (at < end && char_kinds[(unsigned char) *at] == OF_WORD && *at != '#'
-           && len + 1 < DN_TOKEN_MAX)
-        t->word[len++] = *at++;
+    while (at < end && char_kinds[(unsigned char) *at] == OF_WORD)
+        *to++ = *at++;
     t->at = (size_t) (at - t->script.text);
-    t->len = len;
+    t->len = (size_t) (to - t->word);
     t->before = at[-1];
 }
 

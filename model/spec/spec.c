@@ -275,7 +275,7 @@ struct dn_spec dn_spec_of_application (const struct dn_spec *spec)
     return application;
 }
 
-bool dn_spec_has (const struct dn_spec *spec, const struct dn_key *key)
+static inline bool is_set (const struct dn_spec *spec, const struct dn_key *key)
 {
     const char *value = (const char *) spec + key->offset;
     const void *other = types[key->type].unset;
@@ -290,6 +290,11 @@ bool dn_spec_has (const struct dn_spec *spec, const struct dn_key *key)
     default: /* a text */
         return value[0] != '\0';
     }
+}
+
+bool dn_spec_has (const struct dn_spec *spec, const struct dn_key *key)
+{
+    return is_set (spec, key);
 }
 
 _Static_assert(N_KEYS <= DN_KEYSET_MAX, "a set of keys holds the table");
@@ -382,8 +387,10 @@ struct dn_keyset dn_keyset_of (size_t offset)
     struct dn_keyset set = {{0}};
 
     for (int i = 0; i < N_KEYS; i++)
-        if (keys[i].offset == offset)
+        if (keys[i].offset == offset) {
             dn_keyset_add (&set, i);
+            break;
+        }
     return set;
 }
 
@@ -425,7 +432,7 @@ struct dn_keyset dn_spec_given (const struct dn_spec *spec)
     struct dn_keyset set = {{0}};
 
     for (int i = 0; i < N_KEYS; i++)
-        if (dn_spec_has (spec, &keys[i]))
+        if (is_set (spec, &keys[i]))
             dn_keyset_add (&set, i);
     return dn_keyset_minus (set, spec->derived);
 }
@@ -519,7 +526,7 @@ bool dn_spec_write (const struct dn_spec *spec, char *text, size_t size)
     struct dn_buf buf = dn_buf_on (text, size);
 
     for (int i = 0; i < N_KEYS; i++) {
-        if (!dn_spec_has (spec, &keys[i]) || is_of_table (spec, i))
+        if (!is_set (spec, &keys[i]) || is_of_table (spec, i))
             continue;
         dn_buf_text (&buf, buf.len > 0 ? "," : "");
         dn_buf_text (&buf, keys[i].name);
