@@ -199,7 +199,7 @@ static void choose_capture (struct making *m)
 /* Read the job's description. A job without one goes on only where OptIn=all or
  * history.
  */
-static int describe (struct making *m)
+static DN_COLD int describe (struct making *m)
 {
     struct dn_carriers carriers = dn_carriers_of (m->job, &m->reading.marks);
     struct dn_advice *advice = m->advice;
@@ -341,7 +341,7 @@ static int fail_request (struct making *m, const struct dn_err *err)
     return -1;
 }
 
-static int read_request (struct making *m)
+static DN_COLD int read_request (struct making *m)
 {
     struct dn_advice *advice = m->advice;
     struct dn_request *request = &advice->request;
@@ -478,7 +478,7 @@ static void heed_known (const struct dn_app_known *known, struct dn_request *req
 }
 
 /* Find out which application the job runs, and whose history of it counts. */
-static int name_application (struct making *m)
+static DN_COLD int name_application (struct making *m)
 {
     struct dn_advice *advice = m->advice;
     struct dn_learner *learner = &advice->learner;
@@ -649,7 +649,7 @@ static const struct dn_app_known *describing_run (const struct making *m)
 /* A job that does not describe its network takes what a run has described; what the job
  * says itself holds.
  */
-static int adopt (struct making *m)
+static DN_COLD int adopt (struct making *m)
 {
     struct dn_advice *advice = m->advice;
     struct dn_request *request = &advice->request;
@@ -840,7 +840,7 @@ static int64_t apply (struct making *m, int i)
 /* Correct the estimates by what runs of the application took. Those of a job that an
  * earlier run describes are made of it.
  */
-static int learn (struct making *m)
+static DN_COLD int learn (struct making *m)
 {
     struct dn_advice *advice = m->advice;
     struct dn_candidates *candidates = &advice->candidates;
@@ -949,7 +949,7 @@ static bool lacks_history (struct making *m)
     return false;
 }
 
-static int decide (struct making *m)
+static DN_COLD int decide (struct making *m)
 {
     struct dn_advice *advice = m->advice;
     struct dn_decision *decision = &advice->decision;
@@ -993,7 +993,7 @@ static void begin_gently (struct making *m)
         dn_policy_leave (decision);
 }
 
-static int plan (struct making *m)
+static DN_COLD int plan (struct making *m)
 {
     const struct dn_story story = story_of (m->advice);
 

@@ -80,6 +80,6 @@ int dn_advise (const struct dn_site *site,
                const struct dn_deadline *deadline,
                struct dn_cache_access *cache,
                struct dn_advice *advice,
-               struct dn_err *err);
+               struct dn_err *err) DN_COLD;
 
 #endif

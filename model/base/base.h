@@ -24,8 +24,8 @@
 /* Run 'function (&variable)' when the variable leaves its scope. */
 #define dn_cleanup(function) __attribute__ ((cleanup (function)))
 
-/* Runs seldom, as when something is wrong or a site is loaded: it and what only it
- * calls are small code, away from what runs often.
+/* Runs seldom, as when something is wrong or a site is loaded, or once for a job: it
+ * and what only it calls are small code, away from what runs often.
  */
 #define DN_COLD __attribute__ ((cold))
 

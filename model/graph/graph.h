@@ -165,7 +165,7 @@ int dn_graph_build_by (const struct dn_networks *networks,
                        const struct dn_spec *spec,
                        const struct dn_deadline *deadline,
                        struct dn_graph *graph,
-                       struct dn_err *err);
+                       struct dn_err *err) DN_COLD;
 
 /* At most 'share' (0 to 1) of all parameters learns; it is not known which. The others
  * count as frozen. The work of their weights' gradients is left out as far as every

@@ -87,7 +87,7 @@ int dn_sidecar_read_layers (struct json_object *json,
                             struct json_object *changes,
                             struct dn_layers *layers,
                             const struct dn_deadline *deadline,
-                            struct dn_err *err);
+                            struct dn_err *err) DN_COLD;
 
 /* The i-th of 'changes'; NULL if there is none. */
 struct json_object *dn_sidecar_change (struct json_object *changes, size_t i);

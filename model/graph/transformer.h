@@ -119,7 +119,7 @@ void dn_transformer_add_inner (struct dn_build *build,
 /* Query, key, value and output layers, and attention between them: attention.c. */
 void dn_transformer_attend (struct dn_build *build,
                             const struct dn_transformer *transformer,
-                            struct dn_shape *memory);
+                            struct dn_shape *memory) DN_COLD;
 
 /* All blocks. */
 void dn_transformer_add_blocks (struct dn_build *build,

@@ -19,7 +19,7 @@
 int dn_tune (struct dn_graph *graph,
              const struct dn_spec *spec,
              const struct dn_deadline *deadline,
-             struct dn_err *err);
+             struct dn_err *err) DN_COLD;
 
 /* What the parameters of an operator belong to, as a set: the layer, then the part. */
 enum {

@@ -48,7 +48,7 @@ struct dn_gpus_meant {
 };
 
 struct dn_gpus_meant dn_gpus_meant (const struct dn_catalogue *catalogue,
-                                    const char *name);
+                                    const char *name) DN_COLD;
 
 /* Add "a100_pcie_40gb or a100_sxm4_40gb". */
 void dn_gpus_meant_write (const struct dn_gpus_meant *meant, struct dn_buf *buf);
@@ -65,6 +65,6 @@ struct dn_gpu_guess {
 struct dn_gpu_guess dn_gpu_guess (const struct dn_catalogue *catalogue,
                                   const char *type,
                                   int64_t per_node,
-                                  const struct dn_products *products);
+                                  const struct dn_products *products) DN_COLD;
 
 #endif

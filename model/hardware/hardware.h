@@ -214,7 +214,7 @@ enum dn_software dn_device_without (const struct dn_device *device,
  * (NVIDIA, CUDA C++ Programming Guide, 3.1). Where the list has no such name, the
  * answer is yes.
  */
-bool dn_device_runs_arch (const struct dn_device *device, const char *arch);
+bool dn_device_runs_arch (const struct dn_device *device, const char *arch) DN_COLD;
 
 /* Peak rate of matrix products in a precision, FLOP/s, and whether matrix units do
  * them: before Volta fp16 is a rate of the ordinary units. A format without a unit runs
@@ -350,6 +350,6 @@ bool dn_is_feature (const char *feature, struct dn_span name);
 void dn_hardware_candidates (const struct dn_gpu_types *types,
                              const struct dn_request *request,
                              const struct dn_cluster *cluster,
-                             struct dn_candidates *candidates);
+                             struct dn_candidates *candidates) DN_COLD;
 
 #endif

@@ -25,7 +25,7 @@ struct dn_standing {
 /* The standing of 'job' in the partition of that name (NULL: unknown). */
 struct dn_standing dn_standing_of (const struct dn_cluster *cluster,
                                    const struct dn_job *job,
-                                   const char *partition);
+                                   const char *partition) DN_COLD;
 
 /* The association that 'assoc' is below of, or NULL. */
 const struct dn_limited *dn_standing_parent (const struct dn_cluster *cluster,

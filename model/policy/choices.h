@@ -112,7 +112,7 @@ void dn_deciding_note_move (const struct dn_deciding *d, int i);
 void dn_broken_limit (const struct dn_deciding *d,
                       int i,
                       int64_t cpus,
-                      struct dn_reason *why);
+                      struct dn_reason *why) DN_COLD;
 
 /* The reason, if a limit of the QOS, association or partition on candidate 'i' counts
  * GPUs of one type: a job that names none would escape it.
@@ -134,7 +134,7 @@ void dn_deciding_look_at_limits (struct dn_deciding *d);
  * GpuType=choose, one of them that can start the job now and saves a tenth by the
  * objective.
  */
-int dn_choose_gpu (const struct dn_deciding *d);
+int dn_choose_gpu (const struct dn_deciding *d) DN_COLD;
 
 /* Is candidate 'i' an open type besides the requested one? */
 bool dn_deciding_is_open (const struct dn_deciding *d, int i);
@@ -153,12 +153,12 @@ int64_t dn_cpus_on_node (const struct dn_request *request, int64_t count);
 int64_t dn_all_cpus (const struct dn_request *request, int64_t count);
 
 /* Fill the CPUs of the options; limits are known. */
-void dn_deciding_look_at_cpus (struct dn_deciding *d);
+void dn_deciding_look_at_cpus (struct dn_deciding *d) DN_COLD;
 
-void dn_choose_cpus (const struct dn_deciding *d);
+void dn_choose_cpus (const struct dn_deciding *d) DN_COLD;
 
 /* Choose the host memory, when the CPUs are chosen. */
-void dn_choose_memory (const struct dn_deciding *d);
+void dn_choose_memory (const struct dn_deciding *d) DN_COLD;
 
 /* The time limit that a run on candidate 'i' needs by TimeQuantile, a multiple of five
  * minutes, or below half an hour of one; DN_UNSET if unknown.
@@ -211,17 +211,17 @@ enum dn_reason_code dn_deciding_unguarded (const struct dn_deciding *d);
  */
 int64_t dn_deciding_least_guarded (const struct dn_deciding *d);
 
-void dn_choose_time (const struct dn_deciding *d);
+void dn_choose_time (const struct dn_deciding *d) DN_COLD;
 
 /* Warnings: of what the request and the metadata say; of a failure on the requested
  * type, with the type that could run the job; of time that does not suffice.
  */
-void dn_warn_of_request (const struct dn_deciding *d);
+void dn_warn_of_request (const struct dn_deciding *d) DN_COLD;
 void dn_warn_of_failure (const struct dn_deciding *d,
                          enum dn_failure failure,
                          const struct dn_other *other) DN_COLD;
 void dn_warn_of_need (const struct dn_deciding *d);
-void dn_warn_of_nodes (const struct dn_deciding *d);
-void dn_warn_of_time (const struct dn_deciding *d);
+void dn_warn_of_nodes (const struct dn_deciding *d) DN_COLD;
+void dn_warn_of_time (const struct dn_deciding *d) DN_COLD;
 
 #endif

@@ -186,7 +186,7 @@ void dn_policy_decide (const struct dn_rules *rules,
                        const struct dn_candidates *candidates,
                        const struct dn_estimate *estimates,
                        const struct dn_view *view,
-                       struct dn_decision *decision);
+                       struct dn_decision *decision) DN_COLD;
 
 /* The reason, if a QOS or association of the job in that partition limits TRES minutes,
  * of which Slurm charges the whole time limit, or is not in the snapshot.
@@ -268,7 +268,7 @@ void dn_policy_abstain (struct dn_decision *decision,
  */
 bool dn_policy_reads_network (const struct dn_spec *spec,
                               const struct dn_estimate *estimate,
-                              struct dn_decision *decision);
+                              struct dn_decision *decision) DN_COLD;
 
 /* The largest batch per GPU that the rules would move to 'device': the bound of its
  * memory plus the headroom fits. 0 when none does.

@@ -40,7 +40,9 @@ struct dn_remedy {
  * deadline has passed. The cost is at most two predictions and a search for the largest
  * batch for each row of the table.
  */
-int dn_remedies (const struct dn_patient *patient, int most, struct dn_remedy *list);
+int dn_remedies (const struct dn_patient *patient,
+                 int most,
+                 struct dn_remedy *list) DN_COLD;
 
 /* Put another remedy into such a list of 'n'. Return its new length. */
 int dn_remedy_keep (const struct dn_remedy *found,

@@ -146,6 +146,6 @@ void dn_policies_apply (const struct dn_policies *policies,
                         uint64_t bound,
                         const struct dn_submitter *submitter,
                         struct dn_rules *rules,
-                        struct dn_origins *origins);
+                        struct dn_origins *origins) DN_COLD;
 
 #endif

@@ -84,7 +84,7 @@ bool dn_learned_widen (const struct dn_app_row *others,
 /* Correct the estimate of runs on the GPU type of that name. */
 void dn_learned_apply (const struct dn_learner *learner,
                        const char *type,
-                       struct dn_estimate *estimate);
+                       struct dn_estimate *estimate) DN_COLD;
 
 /* The runs on the type and number of GPUs, else others: with as many GPUs, if there are
  * any. Their setting is left to the caller.
@@ -99,7 +99,7 @@ struct dn_learned_source dn_learned_source_of (const struct dn_learner *learner,
 void dn_learned_known (const struct dn_learner *learner,
                        const struct dn_learned_source *source,
                        const char *type,
-                       struct dn_estimate *estimate);
+                       struct dn_estimate *estimate) DN_COLD;
 
 /* Runs of the application on that type, and with as many GPUs, that were learned from.
  */

@@ -10,6 +10,6 @@
 /* Find nodes, tasks, and the GPUs of all fields. The CPUs per task must have been read.
  * -1 with 'err'.
  */
-int dn_request_read_gpus (struct dn_request *request, struct dn_err *err);
+int dn_request_read_gpus (struct dn_request *request, struct dn_err *err) DN_COLD;
 
 #endif

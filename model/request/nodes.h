@@ -16,7 +16,7 @@ int64_t dn_request_product (int64_t a, int64_t b);
  * 'gpus_per_job' is the count of --gpus, DN_UNSET if it was not given. The CPUs per
  * task must have been read.
  */
-void dn_request_read_nodes (struct dn_request *request, int64_t gpus_per_job);
+void dn_request_read_nodes (struct dn_request *request, int64_t gpus_per_job) DN_COLD;
 
 /* The names in a list of nodes ("a1,b[2-4,7]"), each counted as often as it is there;
  * DN_UNSET for a list of any other form, or one above DN_NODES_TEXT_MAX.

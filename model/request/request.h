@@ -118,7 +118,9 @@ struct dn_tres_list {
  * "gres/gpu:a100:2", "gres/gpu:a100=2", "gpu"); entries that are not GPUs are kept
  * verbatim. Return -1 with DN_E_SYNTAX or DN_E_LIMIT.
  */
-int dn_tres_read (const char *text, struct dn_tres_list *list, struct dn_err *err);
+int dn_tres_read (const char *text,
+                  struct dn_tres_list *list,
+                  struct dn_err *err) DN_COLD;
 
 /* The names of a constraint of the form "A" or "A&B&C". Spans point into it. */
 struct dn_features {
@@ -235,7 +237,7 @@ struct dn_reason dn_script_reason (const struct dn_script_fact *fact);
 int dn_request_read (const struct dn_job *job,
                      const struct dn_deadline *deadline,
                      struct dn_request *request,
-                     struct dn_err *err);
+                     struct dn_err *err) DN_COLD;
 
 /* Keep what the words of the script count, after the request was read: fills script,
  * keep_*, several_why, counted_why and need.

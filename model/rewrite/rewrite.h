@@ -106,19 +106,19 @@ struct dn_story {
  */
 int dn_rewrite_plan (const struct dn_story *story,
                      struct dn_patch *patch,
-                     struct dn_err *err);
+                     struct dn_err *err) DN_COLD;
 
 /* Write the lines about what is likely to go wrong with the job; none for jobs of the
  * control group. They are part of what Message switches, and are not in mode observe.
  */
-void dn_rewrite_warn (const struct dn_story *story, struct dn_patch *patch);
+void dn_rewrite_warn (const struct dn_story *story, struct dn_patch *patch) DN_COLD;
 
 /* Write the patch of a job without a verdict: the warnings, and what makes it describe
  * itself. Of the request only its job is used.
  */
 int dn_rewrite_leave (const struct dn_story *story,
                       struct dn_patch *patch,
-                      struct dn_err *err);
+                      struct dn_err *err) DN_COLD;
 
 /* Write the one line about the decision for slurmctld's log; the patch is written. */
 void dn_rewrite_log (const struct dn_story *story, char text[DN_LOG_TEXT_MAX]);

@@ -8,7 +8,7 @@
 #include "rewrite/rewrite.h"
 
 /* The one line for the user, empty when there is no message. */
-void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX]);
+void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX]) DN_COLD;
 
 /* The decision record: JSON on one line of printable ASCII without '|', at most
  * DN_RECORD_MAX characters. 'names': with the names in the metadata. Return -1 with
@@ -17,6 +17,6 @@ void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX]);
 int dn_record_write (const struct dn_story *story,
                      bool names,
                      char text[DN_RECORD_MAX + 1],
-                     struct dn_err *err);
+                     struct dn_err *err) DN_COLD;
 
 #endif

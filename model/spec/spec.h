@@ -456,7 +456,7 @@ int dn_spec_read (struct dn_span text, struct dn_spec *spec, struct dn_err *err)
 int dn_spec_read_at (struct dn_span text,
                      int column,
                      struct dn_spec *spec,
-                     struct dn_err *err);
+                     struct dn_err *err) DN_COLD;
 
 /* Cut the first pair off: up to a comma, or a blank that is not beside a '='. The last
  * one leaves *rest with a text of NULL.
@@ -517,13 +517,14 @@ struct dn_note dn_note_of_option (const char *option);
 int dn_spec_collect (const struct dn_carriers *carriers,
                      struct dn_spec *spec,
                      enum dn_metadata *state,
-                     struct dn_err *err);
+                     struct dn_err *err) DN_COLD;
 
 /* Why a part of comment or script that looks like metadata is not read, "" if there is
  * none: a mark behind a quote, a pair after a blank, a line such as "# DNNEST" or one
  * after the first command. Nothing else of them is checked.
  */
-void dn_spec_ignored (const struct dn_carriers *carriers, char text[DN_REASON_MAX]);
+void dn_spec_ignored (const struct dn_carriers *carriers,
+                      char text[DN_REASON_MAX]) DN_COLD;
 
 /* A row of the data-set table. */
 struct dn_dataset {
@@ -557,7 +558,7 @@ int dn_datasets_read (struct dn_span text,
 int dn_spec_resolve (struct dn_spec *spec,
                      const struct dn_datasets *datasets,
                      int64_t n_gpus,
-                     struct dn_err *err);
+                     struct dn_err *err) DN_COLD;
 
 /* The network between the nodes of a job. */
 struct dn_net {

@@ -16,7 +16,7 @@
 /* Read 'desc' into 'job'. Nothing is allocated: the strings of 'job' are those of
  * 'desc' and are valid until it is edited.
  */
-void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job);
+void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job) DN_COLD;
 
 /* Remove what the client passed for dnnest from 'desc', so that it does not reach the
  * nodes: the entries of the job's SPANK environment, and their copies in the
@@ -35,6 +35,6 @@ void dn_adapter_forget_job (job_desc_msg_t *desc);
  */
 int dn_adapter_apply (job_desc_msg_t *desc,
                       const struct dn_patch *patch,
-                      struct dn_err *err);
+                      struct dn_err *err) DN_COLD;
 
 #endif

@@ -7,10 +7,12 @@
 
 #include <slurm/slurm.h>
 
+#include "base/base.h"
+
 /* Advise on 'desc' and edit it accordingly. Lines for the user are appended to
  * '*err_msg'. A job that does not concern dnnest, or that causes an error, is not
  * changed. Callable from any thread.
  */
-void dn_submit_job (job_desc_msg_t *desc, char **err_msg);
+void dn_submit_job (job_desc_msg_t *desc, char **err_msg) DN_COLD;
 
 #endif

@@ -38,7 +38,7 @@ struct dn_outcome {
  */
 struct dn_event *dn_event_new (const struct dn_job *job,
                                const struct dn_advice *advice,
-                               const struct dn_outcome *outcome);
+                               const struct dn_outcome *outcome) DN_COLD;
 
 /* A queue from many threads to one, in which no thread waits for another. Zeroed when
  * empty.

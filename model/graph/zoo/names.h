@@ -29,7 +29,8 @@ struct dn_spelling {
  * .in1k. The last spellings are families and sizes within a name: a fine-tuned decoder
  * has the shape of what it is made from.
  */
-int dn_spellings_of (const char *text, struct dn_spelling spellings[DN_SPELLINGS_MAX]);
+int dn_spellings_of (const char *text,
+                     struct dn_spelling spellings[DN_SPELLINGS_MAX]) DN_COLD;
 
 /* A row of patterns.c, and the name that it stands for. In 'text' a '*' stands for any
  * text, which replaces the '*' of 'name', and a '%' for a number, the size of images.
