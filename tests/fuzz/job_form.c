@@ -4,9 +4,6 @@
  */
 #include "job_form.h"
 
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,7 +20,7 @@
 #member, offsetof(job_desc_msg_t, member), 0                                   \
     }
 
-/* All fields that the adapter reads. */
+/* All fields that the adapter reads, and the priority, which it does not. */
 static const struct field {
     const char *name;
     size_t offset;
@@ -52,6 +49,7 @@ static const struct field {
     NUMBER (pn_min_cpus),
     NUMBER (pn_min_memory),
     NUMBER (pn_min_tmp_disk),
+    NUMBER (priority),
     NUMBER (shared),
     NUMBER (sockets_per_board),
     NUMBER (sockets_per_node),
@@ -87,10 +85,16 @@ static const struct field {
 /* A sentinel has all bits set, or all but the lowest, in every width. */
 static uint64_t read_number (const char *text)
 {
+    static const char per_cpu[] = "percpu:";
+
     if (strcmp (text, "none") == 0)
         return NO_VAL64;
     if (strcmp (text, "all") == 0)
         return INFINITE64;
+    if (strcmp (text, "cron") == 0)
+        return CRON_JOB;
+    if (strncmp (text, per_cpu, sizeof (per_cpu) - 1) == 0)
+        return strtoull (text + sizeof (per_cpu) - 1, NULL, 0) | MEM_PER_CPU;
     return strtoull (text, NULL, 0);
 }
 
@@ -134,7 +138,7 @@ static bool take_field (job_desc_msg_t *desc, const char *key, const char *text)
     return false;
 }
 
-static void take_surrounding (struct job_form *form, const char *key, const char *text)
+static bool take_surrounding (struct job_form *form, const char *key, const char *text)
 {
     uint64_t number = read_number (text);
 
@@ -150,6 +154,9 @@ static void take_surrounding (struct job_form *form, const char *key, const char
         slurm_conf.def_mem_per_cpu = number;
     else if (strcmp (key, "select_type_param") == 0)
         slurm_conf.select_type_param = (uint16_t) number;
+    else
+        return false;
+    return true;
 }
 
 /* Entries of an environment that is built when all are known. */
@@ -172,10 +179,11 @@ static void add_entry (struct entries *entries, int max, const char *text)
         entries->list[entries->n++] = text;
 }
 
-void job_form_read (char *text, struct job_form *form)
+int job_form_read (char *text, struct job_form *form)
 {
     struct entries env = {.n = 0};
     struct entries spank = {.n = 0};
+    int n_unknown = 0;
     char *line;
 
     memset (&slurm_conf, 0, sizeof (slurm_conf));
@@ -193,8 +201,9 @@ void job_form_read (char *text, struct job_form *form)
             add_entry (&env, ENV_MAX, line);
         else if (strcmp (key, "spank") == 0)
             add_entry (&spank, SPANK_MAX, line);
-        else if (!take_field (&form->desc, key, line))
-            take_surrounding (form, key, line);
+        else if (!take_field (&form->desc, key, line)
+                 && !take_surrounding (form, key, line))
+            n_unknown++;
     }
     if (env.n > 0) {
         job_set_env (&form->desc, env.list);
@@ -204,6 +213,27 @@ void job_form_read (char *text, struct job_form *form)
         job_set_spank_env (&form->desc, spank.list);
         clear_empty (form->desc.spank_job_env, spank.n);
     }
+    return n_unknown;
+}
+
+void job_form_write (const job_desc_msg_t *desc, struct dn_buf *buf)
+{
+    for (size_t i = 0; i < sizeof (fields) / sizeof (fields[0]); i++) {
+        const char *place = (const char *) desc + fields[i].offset;
+        const char *text = NULL;
+        uint64_t number = 0;
+
+        dn_buf_add (buf, "%s=", fields[i].name);
+        memcpy (&number, place, fields[i].width);
+        if (fields[i].width == 0)
+            memcpy (&text, place, sizeof (text));
+        if (fields[i].width > 0)
+            dn_buf_add (buf, "%llu\n", (unsigned long long) number);
+        else
+            dn_buf_add (buf, "%s\n", text ? text : "");
+    }
+    for (uint32_t i = 0; desc->environment && i < desc->env_size; i++)
+        dn_buf_add (buf, "env=%s\n", desc->environment[i]);
 }
 
 void job_form_free (struct job_form *form)
