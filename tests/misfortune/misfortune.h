@@ -77,7 +77,6 @@ struct event {
 struct scenario {
     char name[DN_NAME_MAX];
     char title[128];
-    bool todo;    /* known to fail */
     bool harms;   /* a job that started only because of its lower limit may */
     int64_t seed; /* of all that is drawn */
     int64_t jobs;

@@ -7,7 +7,6 @@
 #include "fake_site.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -6,7 +6,6 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>

@@ -114,6 +114,14 @@ static void assert_same (const struct outcome *a, const struct outcome *b)
     assert_string_equal (a->message, b->message);
 }
 
+/* The next job is decided as that one was. */
+static void assert_decides_as (const struct outcome *sound)
+{
+    struct outcome outcome = submit_resnet ();
+
+    assert_same (&outcome, sound);
+}
+
 /* The result without a fault, with this configuration. */
 static struct outcome sound_outcome (const char *conf)
 {
@@ -290,14 +298,11 @@ static struct outcome white; /* without a bundle */
 /* It is logged once, and jobs are predicted as with Bundle=none. */
 static void assert_goes_without_bundle (const char *said)
 {
-    struct outcome outcome;
-
     start_plugin (ENFORCE);
     assert_contains (stand_in_error, scratch_path ("bundle"));
     assert_contains (stand_in_error, said);
     assert_one_error ("going on without a model bundle");
-    outcome = submit_resnet ();
-    assert_same (&outcome, &white);
+    assert_decides_as (&white);
     assert_int_equal (stand_in_n_errors, 0);
     stop_plugin ();
 }
@@ -493,8 +498,6 @@ static void start_with_news (void)
 static void break_news (const char *name, const struct outcome *sound)
 {
     for (size_t i = 0; i < N (wrong_news); i++) {
-        struct outcome outcome;
-
         if (wrong_news[i].text)
             write_file (name, wrong_news[i].text, "");
         else
@@ -506,8 +509,7 @@ static void break_news (const char *name, const struct outcome *sound)
         assert_contains (stand_in_error, "decisions do not use it");
         if (strcmp (name, "cluster.snapshot") == 0 || i == 0 || i > 5)
             assert_contains (stand_in_error, i == 1 ? "line 1: " : wrong_news[i].says);
-        outcome = submit_resnet ();
-        assert_same (&outcome, sound);
+        assert_decides_as (sound);
         assert_int_equal (stand_in_n_errors, 1);
         stop_plugin ();
         remove (scratch_path (name));
@@ -920,7 +922,6 @@ TEST ("without memory a start is reported and harms nothing")
 TEST ("without a thread the site is what it was at the start")
 {
     struct outcome sound = sound_outcome (ENFORCE);
-    struct outcome outcome;
 
     faulty.thread_errno = EAGAIN;
     start_plugin (ENFORCE);
@@ -928,8 +929,7 @@ TEST ("without a thread the site is what it was at the start")
     assert_int_equal (stand_in_n_infos, 1);
     stand_in_n_infos = 0;
     assert_one_error ("no thread (Resource temporarily unavailable): changed files");
-    outcome = submit_resnet ();
-    assert_same (&outcome, &sound);
+    assert_decides_as (&sound);
 }
 #endif
 
@@ -1024,21 +1024,17 @@ static void wait_until_said (const char *text, const char *in)
 TEST ("a full disk holds up the log and nothing else")
 {
     struct outcome sound = sound_outcome (ENFORCE);
-    struct outcome outcome;
 
     start_plugin (
         unit_text ("%sDecisionLog=%s/log.jsonl\n", ENFORCE, scratch_path ("")));
     faulty.write_takes = 30;
     faulty.write_errno = ENOSPC;
     stand_in_forget ();
-    for (int i = 0; i < 3; i++) {
-        outcome = submit_resnet ();
-        assert_same (&outcome, &sound);
-    }
+    for (int i = 0; i < 3; i++)
+        assert_decides_as (&sound);
     wait_until_said ("log.jsonl: cannot be written: ", stand_in_error);
     usleep (2500000); /* it is tried again, and not logged again */
-    outcome = submit_resnet ();
-    assert_same (&outcome, &sound);
+    assert_decides_as (&sound);
     assert_int_equal (stand_in_n_errors, 1);
     assert_int_equal (count_lines ("log.jsonl", ""), 0);
     memset (&faulty, 0, sizeof (faulty));
@@ -1170,14 +1166,12 @@ TEST ("a clock that jumps changes nothing")
         start_plugin (ENFORCE);
         assert_one_line ("mode enforce");
         faulty.clock_off_s = jumps_s[i];
-        outcome = submit_resnet ();
-        assert_same (&outcome, &sound);
+        assert_decides_as (&sound);
         stand_in_forget ();
         write_conf ("Mode=sideways\n");
         reconfigure ();
         assert_contains (stand_in_error, "the configuration in use is kept");
-        outcome = submit_resnet ();
-        assert_same (&outcome, &sound);
+        assert_decides_as (&sound);
         stop_plugin ();
         assert_int_equal (stand_in_n_errors, 1);
         outcome = sound_outcome (ENFORCE);

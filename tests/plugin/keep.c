@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <pwd.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -5,10 +5,6 @@
 #include "stand_in.h"
 
 #include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "submit/host.h"
 

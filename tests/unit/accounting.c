@@ -4,10 +4,6 @@
  */
 #include "unit.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "jobs/accounting.h"
 
 #define SEEN_MAX 4

@@ -4,7 +4,6 @@
  */
 #include "unit.h"
 
-#include <stdio.h>
 #include <time.h>
 
 #include "host/stopwatch.h"

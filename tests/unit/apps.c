@@ -4,7 +4,6 @@
  */
 #include "predict/apps.h"
 
-#include <math.h>
 #include <time.h>
 
 #include "base/limits.h"

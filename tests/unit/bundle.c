@@ -4,8 +4,6 @@
  */
 #include "unit.h"
 
-#include <math.h>
-
 #include "advise.h"
 #include "scene.h"
 #include "small_bundle.h"

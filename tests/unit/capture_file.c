@@ -5,8 +5,6 @@
 #include "scratch.h"
 #include "host/capture_file.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "state_text.h"

@@ -6,8 +6,6 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

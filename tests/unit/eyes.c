@@ -4,8 +4,6 @@
  */
 #include "unit.h"
 
-#include <math.h>
-
 #include "scene.h"
 
 #define SEES(conf, rows, moved, reason)                                                \

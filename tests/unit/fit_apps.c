@@ -4,9 +4,6 @@
  */
 #include "jobs/history/fit_apps.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "predict/learned.h"
 #include "unit.h"
 

@@ -39,10 +39,13 @@ static struct dn_finished a_job (int64_t id)
 
 static struct dn_store *open_well (bool adding)
 {
-    struct dn_store *store =
-        assert_made (dn_store_open (store_path (), adding, &unit_err));
+    return assert_made (dn_store_open (store_path (), adding, &unit_err));
+}
 
-    return store;
+static struct dn_store *new_store (void)
+{
+    store_remove ();
+    return open_well (true);
 }
 
 static void add_well (struct dn_store *store, const struct dn_finished *job)
@@ -59,9 +62,8 @@ static void fill (int from, int to)
 
         add_well (store, &job);
     }
-    if (dn_store_set_until (store, "x", to, &unit_err) < 0
-        || dn_store_commit (store, &unit_err) < 0)
-        fail_msg ("%s", unit_err.text);
+    assert_done (dn_store_set_until (store, "x", to, &unit_err));
+    assert_done (dn_store_commit (store, &unit_err));
 }
 
 static int count_one (void *to, const struct dn_finished *job)
@@ -120,19 +122,17 @@ static void read_last (struct copy *copy)
     struct dn_store_filter all = dn_store_all ();
 
     copy->n = 0;
-    if (dn_store_read (store, &all, copy_job, copy, &unit_err) != 0)
-        fail_msg ("%s", unit_err.text);
+    assert_done (dn_store_read (store, &all, copy_job, copy, &unit_err));
 }
 
 /* Every column gets a value of its own, so that two that are exchanged are seen. */
 TEST ("every column comes back as it was")
 {
     static char texts[DN_N_FINISHED_COLUMNS][16];
-    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = new_store ();
     struct dn_finished job;
     struct copy copy;
 
-    store_remove ();
     for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++) {
         void *member = (char *) &job + dn_finished_columns[i].offset;
 
@@ -144,7 +144,6 @@ TEST ("every column comes back as it was")
         else
             *(const char **) member = texts[i];
     }
-    store = open_well (true);
     add_well (store, &job);
     assert_int_equal (dn_store_commit (store, NULL), 0);
     read_last (&copy);
@@ -163,15 +162,13 @@ TEST ("every column comes back as it was")
 
 TEST ("unknown values come back unknown")
 {
-    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = new_store ();
     struct dn_finished job = a_job (1);
     struct copy copy;
 
-    store_remove ();
     job.user = DN_UNSET;
     job.app = "";
     job.limit_s = DN_UNLIMITED;
-    store = open_well (true);
     add_well (store, &job);
     assert_int_equal (dn_store_commit (store, NULL), 0);
     read_last (&copy);
@@ -185,12 +182,9 @@ TEST ("unknown values come back unknown")
 
 TEST ("a job that comes again replaces itself and keeps what was measured")
 {
-    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = new_store ();
     struct dn_finished job = a_job (1);
-    struct copy copy;
 
-    store_remove ();
-    store = open_well (true);
     job.gpu_utilisation = 0.75;
     job.energy_j = 100;
     add_well (store, &job);
@@ -209,46 +203,20 @@ TEST ("a job that comes again replaces itself and keeps what was measured")
     add_well (store, &job);
     assert_int_equal (dn_store_commit (store, NULL), 0);
     assert_int_equal (count_all (), 4);
-    {
-        struct dn_store_filter first = dn_store_all ();
-
-        first.since_s = 20000;
-        first.cluster = "c1";
-        assert_int_equal (dn_store_read (store, &first, copy_job, &copy, NULL), 0);
-    }
-    /* the first row */
-    assert_int_equal (dn_store_prune (store, 1, NULL), 0);
-    read_last (&copy);
-    {
-        sqlite3 *db;
-        sqlite3_stmt *ask;
-
-        assert_int_equal (sqlite3_open (store_path (), &db), SQLITE_OK);
-        sqlite3_prepare_v2 (db,
-                            "SELECT state, gpu_utilisation, energy_j, cpu_s FROM jobs"
-                            " WHERE id = 1",
-                            -1,
-                            &ask,
-                            NULL);
-        assert_int_equal (sqlite3_step (ask), SQLITE_ROW);
-        assert_string_equal ((const char *) sqlite3_column_text (ask, 0), "FAILED");
-        assert_near (sqlite3_column_double (ask, 1), 0.75);
-        assert_near (sqlite3_column_double (ask, 2), 200);
-        assert_int_equal (sqlite3_column_type (ask, 3), SQLITE_NULL);
-        sqlite3_finalize (ask);
-        sqlite3_close (db);
-    }
+    assert_int_equal (
+        store_ask ("SELECT state = 'FAILED' AND gpu_utilisation = 0.75"
+                   " AND energy_j = 200 AND cpu_s IS NULL FROM jobs WHERE id = 1"),
+        1);
 }
 
 TEST ("a value that no store can have is an error with its column")
 {
-    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = new_store ();
     static char big[DN_STORE_TEXT_MAX + 2];
     struct dn_finished jobs[6];
     static const char *const says[] = {
         "submit_s", "end_s", "raw_id", "power_w", "name", "limit_s"};
 
-    store_remove ();
     memset (big, 'x', sizeof (big) - 1);
     for (size_t i = 0; i < DN_N_ELEMENTS (jobs); i++)
         jobs[i] = a_job (1);
@@ -258,10 +226,8 @@ TEST ("a value that no store can have is an error with its column")
     jobs[3].power_w = INFINITY;
     jobs[4].name = big;
     jobs[5].limit_s = -3;
-    store = open_well (true);
-    for (size_t i = 0; i < DN_N_ELEMENTS (jobs); i++) {
+    for (size_t i = 0; i < DN_N_ELEMENTS (jobs); i++)
         assert_error (dn_store_add (store, &jobs[i], &unit_err), says[i]);
-    }
 }
 
 TEST ("what is not committed is lost, with the mark")
@@ -347,8 +313,7 @@ static struct seen look (struct dn_store_filter filter)
     dn_cleanup (dn_store_cleanup) struct dn_store *store = open_well (false);
     struct seen seen = {.order = filter.order};
 
-    if (dn_store_read (store, &filter, see, &seen, &unit_err) != 0)
-        fail_msg ("%s", unit_err.text);
+    assert_done (dn_store_read (store, &filter, see, &seen, &unit_err));
     assert_false (seen.out_of_order);
     assert_int_equal (seen.n, count (&filter));
     return seen;
@@ -391,12 +356,10 @@ TEST ("jobs are read once, in every order")
 TEST ("jobs are read by account")
 {
     static const char *const accounts[] = {"lab", "", "other"};
-    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = new_store ();
     struct dn_store_filter filter = dn_store_all ();
     struct seen seen = {.order = DN_STORE_BY_ACCOUNT};
 
-    store_remove ();
-    store = open_well (true);
     for (int i = 0; i < 900; i++) {
         struct dn_finished job = a_job (i);
 

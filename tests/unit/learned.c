@@ -5,7 +5,6 @@
 #include "unit.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <time.h>
 
 #include "scene.h"

@@ -9,9 +9,6 @@
  */
 #include "unit.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "scene.h"
 #include "site_runs.h"
 

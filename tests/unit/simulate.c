@@ -4,9 +4,6 @@
  */
 #include "unit.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "jobs/replay/simulate.h"
 
 /* A job of 'gpus' on pool 0, with a limit. */

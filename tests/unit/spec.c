@@ -4,8 +4,6 @@
  */
 #include "reading.h"
 
-#include <stdio.h>
-
 #include "spec/spec.h"
 
 static int read_text (const char *text, struct dn_spec *spec, struct dn_err *err)
