@@ -156,26 +156,16 @@ static struct dn_tuning *make_tuning (const struct dn_catalogue *catalogue)
 
 static struct dn_site *load_site (void)
 {
-    char *conf = strdup (scratch_path ("dnnest.conf"));
-    char *hardware = strdup (scratch_path ("hardware"));
-    char *datasets = strdup (scratch_path ("datasets.conf"));
-    char *zoo = strdup (scratch_path ("zoo"));
-    char *bundle = strdup (scratch_path ("bundle"));
-    const struct dn_load_paths paths = {.conf = conf,
-                                        .hardware = hardware,
-                                        .datasets = datasets,
-                                        .zoo = zoo,
-                                        .bundle = bundle};
+    const struct dn_load_paths paths = {.conf = scratch_path ("dnnest.conf"),
+                                        .hardware = scratch_path ("hardware"),
+                                        .datasets = scratch_path ("datasets.conf"),
+                                        .zoo = scratch_path ("zoo"),
+                                        .bundle = scratch_path ("bundle")};
     const struct dn_load_context context = {.slurm_version = 2411};
     struct dn_err err = {0};
     struct dn_site *site = dn_load_site (&paths, &context, &err);
 
     expect (site && site->bundle, "a site", site ? &site->bundle_err : &err);
-    free (conf);
-    free (hardware);
-    free (datasets);
-    free (zoo);
-    free (bundle);
     return site;
 }
 

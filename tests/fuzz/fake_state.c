@@ -143,25 +143,17 @@ static struct dn_site *load_site (const struct fake_site *fake)
     const struct dn_load_context context = {
         .scheduler_parameters = fake->time_min ? "time_min_as_soft_limit" : NULL,
         .slurm_version = 2411};
-    char *conf;
-    char *hardware;
-    char *table;
-    struct dn_load_paths paths;
+    const struct dn_load_paths paths = {.conf = scratch_path ("dnnest.conf"),
+                                        .hardware = scratch_path ("hardware"),
+                                        .datasets = scratch_path ("datasets.conf"),
+                                        .bundle = "none"};
     struct dn_site *site;
     struct dn_err err = {0};
 
     write_conf (fake);
-    conf = strdup (scratch_path ("dnnest.conf"));
-    hardware = strdup (scratch_path ("hardware"));
-    table = strdup (scratch_path ("datasets.conf"));
-    paths = (struct dn_load_paths){
-        .conf = conf, .hardware = hardware, .datasets = table, .bundle = "none"};
     site = dn_load_site (&paths, &context, &err);
     expect (site && site->bundle_err.code == DN_E_NONE, fake->conf, &err);
     expect ((site->bundle != NULL) == fake->bundle, "a bundle", NULL);
-    free (conf);
-    free (hardware);
-    free (table);
     return site;
 }
 

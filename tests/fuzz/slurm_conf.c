@@ -9,22 +9,17 @@
  */
 #include "expect.h"
 
-#include <limits.h>
-#include <stdio.h>
-
 #include "../unit/scratch.h"
 #include "slurm_conf.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-    char dnnest_conf[PATH_MAX];
     struct dn_slurm_conf conf;
     struct dn_err err = {0};
 
     scratch_write ("slurm.conf", data, size);
     scratch_write ("part-a", data + size / 2, size - size / 2);
-    snprintf (dnnest_conf, sizeof (dnnest_conf), "%s", scratch_path ("dnnest.conf"));
-    if (dn_slurm_conf_read (dnnest_conf, &conf, &err) < 0) {
+    if (dn_slurm_conf_read (scratch_path ("dnnest.conf"), &conf, &err) < 0) {
         expect_message (&err);
         expect (conf.slurmctld_parameters[0] == '\0', "parameters", NULL);
     }

@@ -81,7 +81,6 @@ static void bump (char *parameters)
 /* Atomically, as an admin's editor does. */
 static void replace_conf (const char *more)
 {
-    char new_path[256];
     char *text =
         unit_text ("DataDir=%s Bundle=%s DecisionTime=1000\n"
                    "DecisionLog=%s/log.jsonl Counters=%s/dnnest.prom StateDir=%s\n%s",
@@ -93,18 +92,15 @@ static void replace_conf (const char *more)
                    more);
 
     write_file ("new.conf", ENFORCE, text);
-    strcpy (new_path, scratch_path ("new.conf"));
-    assert_int_equal (rename (new_path, scratch_path ("dnnest.conf")), 0);
+    assert_int_equal (rename (scratch_path ("new.conf"), scratch_path ("dnnest.conf")),
+                      0);
 }
 
 /* Replace a file as dnnestd does. */
 static void replace_news (const char *name, const char *text)
 {
-    char new_path[256];
-
     write_file ("new.conf", "", text);
-    strcpy (new_path, scratch_path ("new.conf"));
-    assert_int_equal (rename (new_path, scratch_path (name)), 0);
+    assert_int_equal (rename (scratch_path ("new.conf"), scratch_path (name)), 0);
 }
 
 /* Both files with their present times, or cut. */
@@ -136,10 +132,7 @@ static void change_news (int i)
 
 static void move_log (void)
 {
-    char from[256];
-
-    strcpy (from, scratch_path ("log.jsonl"));
-    rename (from, scratch_path ("log.moved"));
+    rename (scratch_path ("log.jsonl"), scratch_path ("log.moved"));
 }
 
 static void make_weather (void)

@@ -6,29 +6,16 @@
 
 #include "hardware/gpu_names.h"
 #include "predict/predict.h"
-#include "scene.h"
-#include "tests/unit/networks.h"
+#include "white.h"
 
-#define A100                                                                           \
+#define SHEET                                                                          \
     "Device=a100_sxm4_40gb\nVendor=nvidia\nArch=ampere\nFp32=19.5T\nTf32=156T\n"       \
     "Fp16=312T\nBf16=312T\nMemory=40GiB\nBandwidth=1555G\nSms=108\nLink=nvlink\n"      \
     "LinkBandwidth=300G\nPcieBandwidth=24G\nTdp=400\nIdle=55\n"
 
 static double step_of (const struct dn_device *device, const char *metadata)
 {
-    struct dn_spec spec = dn_spec_empty ();
-    struct dn_datasets datasets = {.n_rows = 0};
-    struct dn_graph graph;
-    struct dn_estimate estimate;
-
-    if (dn_spec_read (dn_span_of (metadata), &spec, &unit_err) < 0
-        || dn_spec_resolve (&spec, &datasets, DN_UNSET, &unit_err) < 0
-        || dn_graph_build (shipped_networks (), &spec, &graph, &unit_err) < 0)
-        fail_msg ("%s", unit_err.text);
-    dn_whitebox (&(struct dn_case){&dn_constants_default, &spec, &graph, device, 0},
-                 &estimate);
-    dn_graph_free (&graph);
-    return estimate.step_s.p50;
+    return white_estimate_on (metadata, device, 0).step_s.p50;
 }
 
 #define FP32_RUN                                                                       \
@@ -44,7 +31,7 @@ TEST ("a device is predicted slower where its rate is lower")
     double bf16;
 
     assert_int_equal (
-        dn_catalogue_add (&catalogue, dn_span_of (A100), "sheet", false, NULL), 0);
+        dn_catalogue_add (&catalogue, dn_span_of (SHEET), "sheet", false, NULL), 0);
     fp32 = step_of (&catalogue.devices[0], FP32_RUN);
     bf16 = step_of (&catalogue.devices[0], BF16_RUN);
     assert_int_equal (
@@ -78,7 +65,7 @@ TEST ("a measured ring replaces the link")
     double same;
 
     assert_int_equal (
-        dn_catalogue_add (&catalogue, dn_span_of (A100), "sheet", false, NULL), 0);
+        dn_catalogue_add (&catalogue, dn_span_of (SHEET), "sheet", false, NULL), 0);
     sheet = step_of (&catalogue.devices[0], run);
     assert_int_equal (
         dn_catalogue_add (&catalogue,

@@ -5,9 +5,8 @@
 #include "unit.h"
 
 #include "advise.h"
-#include "scene.h"
 #include "small_bundle.h"
-#include "tests/unit/networks.h"
+#include "white.h"
 
 /* --- reading --------------------------------------------------------------------- */
 
@@ -315,7 +314,9 @@ struct run {
  */
 static struct run predict_validated (const char *text, const char *validated)
 {
-    struct run run = {.site = scene_site (""), .spec = dn_spec_empty ()};
+    struct white white = white_of (text, V100);
+    struct run run = {
+        .site = scene_site (""), .spec = white.spec, .graph = white.graph};
     struct small_bundle small = small_bundle_make ();
     const struct dn_device *devices[2];
     struct dn_predictor predictor;
@@ -327,21 +328,14 @@ static struct run predict_validated (const char *text, const char *validated)
         free (small.manifest);
         small.manifest = changed;
     }
-    if (dn_spec_read (dn_span_of (text), &run.spec, &unit_err) < 0
-        || dn_spec_resolve (&run.spec, &run.site->datasets, DN_UNSET, &unit_err) < 0
-        || dn_graph_build (shipped_networks (), &run.spec, &run.graph, &unit_err) < 0)
-        fail_msg ("%s", unit_err.text);
     for (int i = 0; i < 2; i++)
         devices[i] = &run.site->catalogue.devices[i];
     predictor = dn_site_predictor (run.site);
     predict_on (&predictor, &run.spec, &run.graph, devices, 2, run.white);
-    run.site->bundle = small_bundle_read (&small, &unit_err);
-    if (!run.site->bundle)
-        fail_msg ("%s", unit_err.text);
+    run.site->bundle = assert_made (small_bundle_read (&small, &unit_err));
     predictor = dn_site_predictor (run.site);
     predict_on (&predictor, &run.spec, &run.graph, devices, 2, run.with);
     small_bundle_free (&small);
-    unit_keep (run.graph.ops, free);
     return run;
 }
 

@@ -8,7 +8,6 @@
 #include "predict/habits.h"
 #include "rows.h"
 #include "white.h"
-#include "tests/unit/networks.h"
 
 static double step (const char *text, int device)
 {
@@ -572,7 +571,6 @@ struct anchor_group {
 };
 
 struct anchors {
-    struct dn_site *site;
     struct dn_catalogue catalogue;
     struct anchor_group groups[48];
     int n_groups;
@@ -606,9 +604,7 @@ static int add_anchor (const struct dn_row *row, void *context, struct dn_err *e
     const char *text = rows_get (row, "spec");
     const char *gpu = rows_get (row, "gpu");
     struct anchors *anchors = context;
-    struct dn_spec spec = dn_spec_empty ();
-    struct dn_graph graph = {0};
-    struct dn_estimate e;
+    struct white white;
     struct anchor_group *group;
     char *name;
     int n_keys;
@@ -616,24 +612,14 @@ static int add_anchor (const struct dn_row *row, void *context, struct dn_err *e
     char precision[DN_VALUE_MAX] = "";
 
     load_device (anchors, gpu);
-    if (dn_spec_read (dn_span_of (text), &spec, err) < 0
-        || dn_spec_resolve (&spec, &anchors->site->datasets, DN_UNSET, err) < 0
-        || dn_graph_build (shipped_networks (), &spec, &graph, err) < 0)
-        fail_msg ("%s: %s", text, err->text);
-    dn_whitebox (&(struct dn_case){&anchors->site->constants,
-                                   &spec,
-                                   &graph,
-                                   dn_catalogue_find (&anchors->catalogue, gpu),
-                                   0},
-                 &e);
-    dn_graph_free (&graph);
+    white = white_run_on (text, dn_catalogue_find (&anchors->catalogue, gpu));
     for (int i = 0; i < n_keys; i++)
         if (strcmp (keys[i].name, "precision") == 0)
-            dn_spec_write_value (&spec, &keys[i], precision);
+            dn_spec_write_value (&white.spec, &keys[i], precision);
     name = unit_text ("%s on %.4s in %s", rows_get (row, "group"), gpu, precision);
     group = find_group (anchors, name, rows_get (row, "source"));
     group->ratios[group->n++] =
-        e.step_s.p50 * 1000 / strtod (rows_get (row, "step_ms"), NULL);
+        white.estimate.step_s.p50 * 1000 / strtod (rows_get (row, "step_ms"), NULL);
     return 0;
 }
 
@@ -676,7 +662,6 @@ TEST ("measured steps are met within half again")
     struct anchors *anchors = calloc (1, sizeof (*anchors));
 
     assert_non_null (anchors);
-    anchors->site = scene_site ("");
     rows_each ("anchors.csv", add_anchor, anchors);
     assert_true (anchors->n_groups >= 8);
     for (int i = 0; i < anchors->n_groups; i++) {

@@ -163,10 +163,9 @@ static void expect_dir (const char *name, const char *says)
 
 TEST ("a cluster's directory takes the files of earlier versions once")
 {
-    char path[256];
-    char *parent = unit_text ("%s", scratch_path ("all"));
+    const char *path = scratch_path ("all/alpha");
+    const char *parent = scratch_path ("all");
 
-    snprintf (path, sizeof (path), "%s", scratch_path ("all/alpha"));
     /* Neither is there: both are made. */
     assert_int_equal (dn_put_state_dir (path, parent, NULL), 0);
     assert_int_equal (mode_of ("all/alpha"), S_IFDIR | 0755);
@@ -182,17 +181,9 @@ TEST ("a cluster's directory takes the files of earlier versions once")
     expect_text ("all/alpha/records.db", "jobs");
     expect_text ("all/records.db", "of another cluster");
     /* A directory that the admin names takes nothing. */
-    snprintf (path, sizeof (path), "%s", scratch_path ("all-beta"));
-    assert_int_equal (dn_put_state_dir (path, parent, NULL), 0);
+    assert_int_equal (dn_put_state_dir (scratch_path ("all-beta"), parent, NULL), 0);
     expect_text ("all/records.db", "of another cluster");
     assert_int_equal (dn_put_state_dir (parent, parent, NULL), 0);
-    unlink (scratch_path ("all/alpha/records.db"));
-    unlink (scratch_path ("all/alpha/records.db-wal"));
-    unlink (scratch_path ("all/records.db"));
-    unlink (scratch_path ("all/other"));
-    rmdir (scratch_path ("all/alpha"));
-    rmdir (scratch_path ("all"));
-    rmdir (scratch_path ("all-beta"));
 }
 
 TEST ("the directory is created, or must be trusted")

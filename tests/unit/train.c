@@ -4,9 +4,9 @@
  */
 
 #include "learn/parts.h"
-#include "scene.h"
 #include "unit.h"
 #include "tests/unit/networks.h"
+#include "white.h"
 
 /* --- features -------------------------------------------------------------------- */
 
@@ -24,23 +24,13 @@ TEST ("Every feature has a distinct name")
 }
 
 static struct dn_estimate features_of (const char *text,
-                                       struct dn_device *device,
+                                       const struct dn_device *device,
                                        float out[DN_N_FEATURES])
 {
-    static const struct dn_datasets no_datasets;
-    struct dn_spec spec = dn_spec_empty ();
-    dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
-    struct dn_estimate estimate;
-    struct dn_case c;
+    struct white white = white_run_on (text, device);
 
-    if (dn_spec_read (dn_span_of (text), &spec, &unit_err) < 0
-        || dn_spec_resolve (&spec, &no_datasets, DN_UNSET, &unit_err) < 0
-        || dn_graph_build (shipped_networks (), &spec, &graph, &unit_err) < 0)
-        fail_msg ("%s", unit_err.text);
-    c = (struct dn_case){&dn_constants_default, &spec, &graph, device, 0};
-    dn_whitebox (&c, &estimate);
-    dn_features (&c, &estimate, out);
-    return estimate;
+    dn_features (white_case (&white, 0), &white.estimate, out);
+    return white.estimate;
 }
 
 TEST ("Features state sizes as logarithms")
