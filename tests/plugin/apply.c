@@ -91,26 +91,28 @@ TEST ("every field reaches the model")
     job_free (&desc);
 }
 
+/* Of an empty submission with changes of 'desc' the model reads what holds of 'job'. */
+#define READS(changes, holds)                                                          \
+    do {                                                                               \
+        job_desc_msg_t desc;                                                           \
+        struct dn_job job;                                                             \
+                                                                                       \
+        job_init (&desc);                                                              \
+        changes;                                                                       \
+        dn_adapter_read (&desc, &job);                                                 \
+        assert_true (holds);                                                           \
+        job_free (&desc);                                                              \
+    } while (0)
+
 TEST ("sentinels become unset and unlimited")
 {
-    job_desc_msg_t desc;
-    struct dn_job job;
-
-    job_init (&desc);
-    dn_adapter_read (&desc, &job);
-    assert_int_equal (job.kind, DN_JOB_SALLOC);
-    assert_int_equal (job.time_limit_min, DN_UNSET);
-    assert_int_equal (job.cpus_per_task, DN_UNSET);
-    assert_int_equal (job.mem_per_node_mb, DN_UNSET);
-    assert_int_equal (job.mem_per_cpu_mb, DN_UNSET);
-    assert_int_equal (job.n_env, 0);
-    desc.time_limit = INFINITE;
-    desc.argc = 2;
-    desc.pn_min_memory = 0;
-    dn_adapter_read (&desc, &job);
-    assert_int_equal (job.kind, DN_JOB_SRUN);
-    assert_int_equal (job.time_limit_min, DN_UNLIMITED);
-    assert_int_equal (job.mem_per_node_mb, 0);
+    READS (,
+           job.kind == DN_JOB_SALLOC && job.time_limit_min == DN_UNSET
+               && job.cpus_per_task == DN_UNSET && job.mem_per_node_mb == DN_UNSET
+               && job.mem_per_cpu_mb == DN_UNSET && job.n_env == 0);
+    READS ((desc.time_limit = INFINITE, desc.argc = 2, desc.pn_min_memory = 0),
+           job.kind == DN_JOB_SRUN && job.time_limit_min == DN_UNLIMITED
+               && job.mem_per_node_mb == 0);
 }
 
 TEST ("what was passed on is read and removed")
@@ -181,107 +183,55 @@ TEST ("without a SPANK environment nothing is read")
 
 TEST ("flags are seen one by one")
 {
-    job_desc_msg_t desc;
-    struct dn_job job;
-
-    job_init (&desc);
-    desc.shared = JOB_SHARED_NONE;
-    desc.bitflags = JOB_CPUS_SET;
-    desc.het_job_offset = 0;
-    dn_adapter_read (&desc, &job);
-    assert_true (job.exclusive && job.het);
-    assert_false (job.overcommit || job.special_cores);
-    desc.bitflags |= CRON_JOB;
-    dn_adapter_read (&desc, &job);
-    assert_false (job.het);
-    job_init (&desc);
-    desc.shared = JOB_SHARED_OK;
-    desc.overcommit = 1;
-    desc.threads_per_core = 1;
-    dn_adapter_read (&desc, &job);
-    assert_true (job.overcommit && job.whole_cores);
-    assert_false (job.exclusive || job.het || job.special_cores);
-    desc.threads_per_core = 2;
-    dn_adapter_read (&desc, &job);
-    assert_true (job.special_cores && !job.whole_cores);
-    job_init (&desc);
-    desc.ntasks_per_core = 1;
-    dn_adapter_read (&desc, &job);
-    assert_true (job.whole_cores && !job.special_cores);
-    desc.ntasks_per_core = INFINITE16; /* --hint=multithread */
-    dn_adapter_read (&desc, &job);
-    assert_false (job.whole_cores || job.special_cores);
-    desc.core_spec = 0;
-    dn_adapter_read (&desc, &job);
-    assert_true (job.special_cores);
-    assert_int_equal (job.tmp_disk_mb, DN_UNSET);
-    desc.pn_min_tmp_disk = NO_VAL;
-    dn_adapter_read (&desc, &job);
-    assert_int_equal (job.tmp_disk_mb, DN_UNSET);
-    desc.pn_min_tmp_disk = 1024;
-    desc.tres_freq = slurm_text ("gpu:low");
-    dn_adapter_read (&desc, &job);
-    assert_int_equal (job.tmp_disk_mb, 1024);
-    assert_false (job.special_nodes);
-    assert_string_equal (job.gpu_freq, "gpu:low");
-    slurm_text_free (&desc.tres_freq);
-    job_init (&desc);
-    desc.sockets_per_node = 2;
-    desc.batch_features = slurm_text ("ib");
-    dn_adapter_read (&desc, &job);
-    assert_int_equal (job.sockets_per_node, 2);
-    assert_string_equal (job.batch_features, "ib");
-    slurm_text_free (&desc.batch_features);
+    READS ((desc.shared = JOB_SHARED_NONE,
+            desc.bitflags = JOB_CPUS_SET,
+            desc.het_job_offset = 0),
+           job.exclusive && job.het && !job.overcommit && !job.special_cores);
+    READS ((desc.bitflags = CRON_JOB, desc.het_job_offset = 0), !job.het);
+    READS (
+        (desc.shared = JOB_SHARED_OK, desc.overcommit = 1, desc.threads_per_core = 1),
+        job.overcommit && job.whole_cores && !job.exclusive && !job.het
+            && !job.special_cores);
+    READS (desc.threads_per_core = 2, job.special_cores && !job.whole_cores);
+    READS (desc.ntasks_per_core = 1, job.whole_cores && !job.special_cores);
+    /* --hint=multithread */
+    READS (desc.ntasks_per_core = INFINITE16, !job.whole_cores && !job.special_cores);
+    READS (desc.core_spec = 0, job.special_cores && job.tmp_disk_mb == DN_UNSET);
+    READS (desc.pn_min_tmp_disk = NO_VAL, job.tmp_disk_mb == DN_UNSET);
+    READS ((desc.pn_min_tmp_disk = 1024, desc.tres_freq = slurm_text ("gpu:low")),
+           job.tmp_disk_mb == 1024 && !job.special_nodes
+               && strcmp (job.gpu_freq, "gpu:low") == 0);
+    READS ((desc.sockets_per_node = 2, desc.batch_features = slurm_text ("ib")),
+           job.sockets_per_node == 2 && strcmp (job.batch_features, "ib") == 0);
 }
 
 TEST ("memory that was not given is a default")
 {
-    job_desc_msg_t desc;
-    struct dn_job job;
-
     memset (&slurm_conf, 0, sizeof (slurm_conf));
-    job_init (&desc);
-    dn_adapter_read (&desc, &job);
-    assert_false (job.memory_default || job.memory_open);
+    READS (, !job.memory_default && !job.memory_open);
     slurm_conf.select_type_param = DN_SELECT_MEMORY;
-    dn_adapter_read (&desc, &job);
-    assert_true (job.memory_default && job.memory_open);
+    READS (, job.memory_default && job.memory_open);
     slurm_conf.def_mem_per_cpu = 1000 | MEM_PER_CPU;
-    dn_adapter_read (&desc, &job);
-    assert_true (job.memory_default);
-    assert_false (job.memory_open);
-    desc.pn_min_memory = 1000;
-    dn_adapter_read (&desc, &job);
-    assert_false (job.memory_default || job.memory_open);
-    desc.pn_min_memory = NO_VAL64;
-    desc.mem_per_tres = slurm_text (GPU "1000");
-    dn_adapter_read (&desc, &job);
-    assert_false (job.memory_default || job.memory_open);
-    job_free (&desc);
+    READS (, job.memory_default && !job.memory_open);
+    READS (desc.pn_min_memory = 1000, !job.memory_default && !job.memory_open);
+    READS (desc.mem_per_tres = slurm_text (GPU "1000"),
+           !job.memory_default && !job.memory_open);
     memset (&slurm_conf, 0, sizeof (slurm_conf));
 }
 
 TEST ("the default memory per CPU is the cluster's")
 {
-    job_desc_msg_t desc;
-    struct dn_job job;
-
-    job_init (&desc);
     slurm_conf.def_mem_per_cpu = 5000 | MEM_PER_CPU;
-    dn_adapter_read (&desc, &job);
-    assert_int_equal (job.default_mem_per_cpu_mb, 5000);
+    READS (, job.default_mem_per_cpu_mb == 5000);
     slurm_conf.select_type_param = DN_SELECT_MEMORY;
-    slurm_conf.job_defaults_list = (void *) &desc; /* never looked into */
-    dn_adapter_read (&desc, &job);
-    assert_true (job.memory_open);
+    /* never looked into */
+    READS (slurm_conf.job_defaults_list = (void *) &desc, job.memory_open);
     slurm_conf.job_defaults_list = NULL;
     slurm_conf.select_type_param = 0;
     slurm_conf.def_mem_per_cpu = 64000; /* per node */
-    dn_adapter_read (&desc, &job);
-    assert_int_equal (job.default_mem_per_cpu_mb, DN_UNSET);
+    READS (, job.default_mem_per_cpu_mb == DN_UNSET);
     slurm_conf.def_mem_per_cpu = 0;
-    dn_adapter_read (&desc, &job);
-    assert_int_equal (job.default_mem_per_cpu_mb, DN_UNSET);
+    READS (, job.default_mem_per_cpu_mb == DN_UNSET);
 }
 
 TEST ("a patch is applied in all places")

@@ -53,117 +53,90 @@ static void fill (struct all *all, const char *record, int64_t limit_s)
                                      .guarded = true};
 }
 
+/* A job of that record and limit, after changes of the case 'all', is revised so. */
+#define REVISED(record, limit, changes, verdict)                                       \
+    ({                                                                                 \
+        struct dn_revision revision_ = {0};                                            \
+        struct all all;                                                                \
+                                                                                       \
+        fill (&all, record, limit);                                                    \
+        changes;                                                                       \
+        assert_int_equal (dn_revise_plan (&all.c, &revision_), verdict);               \
+        revision_;                                                                     \
+    })
+#define CHANGED(changes, verdict) REVISED (record_of_change, 36000, changes, verdict)
+
 TEST ("a lowered limit is lowered again")
 {
-    struct dn_revision revision;
-    struct dn_revision without_guard;
-    struct all all;
+    struct dn_revision revision = CHANGED (, DN_REVISE_LOWER);
 
-    fill (&all, record_of_change, 36000);
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_LOWER);
     assert_true (revision.limit_s > 3700 && revision.limit_s < 5400);
     assert_int_equal (revision.limit_s % 60, 0);
     assert_int_equal (revision.likely_s, 3600);
     assert_true (revision.p95_s > 3600 && revision.p99_s > revision.p95_s);
-    all.c.guarded = false;
-    assert_int_equal (dn_revise_plan (&all.c, &without_guard), DN_REVISE_LOWER);
-    assert_true (without_guard.limit_s > revision.limit_s);
+    assert_true (CHANGED (all.c.guarded = false, DN_REVISE_LOWER).limit_s
+                 > revision.limit_s);
 }
 
 TEST ("a job left alone for lack of history is lowered")
 {
-    struct dn_revision revision;
-    struct all all;
-
-    fill (&all, record_without_history, 86400);
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_LOWER);
+    REVISED (record_without_history, 86400, , DN_REVISE_LOWER);
 }
 
 TEST ("a humans limit stays")
 {
-    struct dn_revision revision;
-    struct all all;
-
-    fill (&all, record_of_change, 43200);
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_HANDS_OFF);
-    fill (&all, record_without_history, 36000);
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_HANDS_OFF);
+    REVISED (record_of_change, 43200, , DN_REVISE_HANDS_OFF);
+    REVISED (record_without_history, 36000, , DN_REVISE_HANDS_OFF);
 }
 
 TEST ("nothing new changes nothing")
 {
-    struct dn_revision revision;
-    struct all all;
-
-    fill (&all, record_of_change, 36000);
-    all.row.last_s = SUBMITTED - 1;
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_NO_NEWS);
-    fill (&all, record_of_change, 36000);
-    all.row.runs = 1;
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_NO_NEWS);
-    all.c.row = NULL;
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_NO_NEWS);
-    fill (&all, record_of_change, 36000);
-    all.row.unit = DN_WORK_EPOCHS;
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_NO_NEWS);
+    CHANGED (all.row.last_s = SUBMITTED - 1, DN_REVISE_NO_NEWS);
+    CHANGED (all.row.runs = 1, DN_REVISE_NO_NEWS);
+    CHANGED (all.c.row = NULL, DN_REVISE_NO_NEWS);
+    CHANGED (all.row.unit = DN_WORK_EPOCHS, DN_REVISE_NO_NEWS);
 }
 
 TEST ("a job whose own limit would run into a reservation keeps its limit")
 {
-    struct dn_revision revision;
-    struct all all;
-
-    fill (&all, record_of_change, 36000);
-    all.c.now_s = SUBMITTED + 200;
-    all.c.reserved_from = all.c.now_s + 86400;
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_LOWER);
-    all.c.reserved_from--;
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_RESERVED);
-    all.recorded.asked_s = DN_UNLIMITED;
-    all.c.reserved_from *= 2;
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_RESERVED);
+#define RESERVED(in_s)                                                                 \
+    (all.c.now_s = SUBMITTED, all.c.reserved_from = (int64_t) SUBMITTED + (in_s))
+    CHANGED (RESERVED (86400), DN_REVISE_LOWER);
+    CHANGED (RESERVED (86399), DN_REVISE_RESERVED);
+    CHANGED ((RESERVED (SUBMITTED), all.recorded.asked_s = DN_UNLIMITED),
+             DN_REVISE_RESERVED);
+#undef RESERVED
 }
 
 TEST ("a limit that is guarded leaves the guard its time")
 {
-    struct dn_revision revision;
-    struct all all;
-
-    fill (&all, record_of_change, 36000);
-    all.c.guard_interval_s = 600;
-    all.recorded.signal_s = 540;
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_LOWER);
-    assert_int_equal (revision.limit_s, 9060); /* 2 x (7 x 600 + 30) + 600 */
+    /* 2 x (7 x 600 + 30) + 600 */
+    assert_int_equal (
+        CHANGED ((all.c.guard_interval_s = 600, all.recorded.signal_s = 540),
+                 DN_REVISE_LOWER)
+            .limit_s,
+        9060);
 }
 
 TEST ("a limit is never raised")
 {
-    struct dn_revision revision;
-    struct all all;
-
-    fill (&all, record_of_change, 36000);
-    all.row.unit_s = 200000;
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_NO_GAIN);
-    fill (&all, record_of_change, 36000);
-    all.row.unit_s = 30000;
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_NO_GAIN);
+    CHANGED (all.row.unit_s = 200000, DN_REVISE_NO_GAIN);
+    CHANGED (all.row.unit_s = 30000, DN_REVISE_NO_GAIN);
 }
 
 TEST ("longer runs of others keep a limit above them")
 {
-    struct dn_revision revision;
     struct dn_app_row others;
-    struct all all;
+    int64_t limit_s;
 
-    fill (&all, record_of_change, 36000);
-    others = all.row;
-    others.unit_s = others.longest_s = 60;
-    all.c.others = &others;
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_LOWER);
-    assert_true (revision.limit_s > 3700 && revision.limit_s < 5400);
-    others.unit_s = others.longest_s = 20000;
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_LOWER);
-    assert_true (revision.limit_s >= 20000);
+#define OTHERS(seconds)                                                                \
+    (others = all.row,                                                                 \
+     others.unit_s = others.longest_s = (seconds),                                     \
+     all.c.others = &others)
+    limit_s = CHANGED (OTHERS (60), DN_REVISE_LOWER).limit_s;
+    assert_true (limit_s > 3700 && limit_s < 5400);
+    assert_true (CHANGED (OTHERS (20000), DN_REVISE_LOWER).limit_s >= 20000);
+#undef OTHERS
 }
 
 TEST ("each user has a share of a pass")
@@ -182,24 +155,11 @@ TEST ("each user has a share of a pass")
 
 TEST ("rules and groups are kept")
 {
-    struct dn_revision revision;
-    struct all all;
-
-    fill (&all, record_of_change, 36000);
-    all.rules.revise = DN_YES_NO;
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_MODE);
-    fill (&all, record_of_change, 36000);
-    all.rules.mode = DN_MODE_ADVISE;
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_MODE);
-    fill (&all, record_of_change, 36000);
-    all.rules.time_limit = DN_TIME_TIME_MIN;
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_MODE);
-    fill (&all, record_of_change, 36000);
-    strcpy (all.recorded.verdict, "control");
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_MODE);
-    fill (&all, record_of_change, 36000);
-    all.c.time_min_s = 600;
-    assert_int_equal (dn_revise_plan (&all.c, &revision), DN_REVISE_MODE);
+    CHANGED (all.rules.revise = DN_YES_NO, DN_REVISE_MODE);
+    CHANGED (all.rules.mode = DN_MODE_ADVISE, DN_REVISE_MODE);
+    CHANGED (all.rules.time_limit = DN_TIME_TIME_MIN, DN_REVISE_MODE);
+    CHANGED (strcpy (all.recorded.verdict, "control"), DN_REVISE_MODE);
+    CHANGED (all.c.time_min_s = 600, DN_REVISE_MODE);
 }
 
 /* The guard must take a revised job for one whose limit was lowered at first. */

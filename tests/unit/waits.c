@@ -4,6 +4,8 @@
  */
 #include "unit.h"
 
+#include <inttypes.h>
+
 #include "watch/node_groups.h"
 #include "watch/waits.h"
 
@@ -122,67 +124,143 @@ static int64_t wait_of (const char *type, enum dn_job_shape shape)
     return 0;
 }
 
-#define assert_waits(type, gpu, node, nodes)                                           \
-    do {                                                                               \
-        assert_int_equal (wait_of (type, DN_SHAPE_GPU), gpu);                          \
-        assert_int_equal (wait_of (type, DN_SHAPE_NODE), node);                        \
-        assert_int_equal (wait_of (type, DN_SHAPE_NODES), nodes);                      \
-    } while (0)
+/* A job with another value of a member. */
+#define WITH(job, member, value)                                                       \
+    ({                                                                                 \
+        struct dn_link_job with_ = (job);                                              \
+                                                                                       \
+        with_.member = value;                                                          \
+        with_;                                                                         \
+    })
 
-TEST ("idle GPUs mean no wait")
+TEST ("the waits for a type follow from running, waiting and recently started jobs")
 {
-    begin (1);
-    assert_waits ("a100", 0, DN_UNSET, DN_UNSET);
-    assert_waits ("v100", 0, 0, 0);
-}
-
-TEST ("without a queue running jobs end at their limits")
-{
-    struct dn_link_job jobs[] = {
-        running ("gres/gpu:a100=4", "a1", 5000),
-        running ("gres/gpu:a100=1", "a2", 100),
-        running ("gres/gpu:a100=3", "a2", 7000),
-        running ("cpu=4,gres/gpu=8", "a[3-4]", 9000),
-        running ("gres/gpu=1", "v1", 50),
+    const struct dn_link_job one = queued ("gres/gpu:a100=1", 1, 0);
+    const struct dn_link_job any = queued ("gres/gpu=1", 1, 700);
+    const struct dn_link_job planned = queued ("gres/gpu:a100=1", 1, 2000);
+    const struct dn_link_job recent = started ("a2", 100);
+    const struct dn_link_job waited = started ("a2", 400);
+    const struct dn_link_job ended = WITH (started ("a1", 10), phase, DN_PHASE_ENDED);
+    const struct {
+        const char *what;
+        int idle; /* a100 */
+        const char *type;
+        int64_t waits[3]; /* of a GPU, a node, nodes */
+        struct dn_link_job jobs[6];
+    } cases[] = {
+        {"idle GPUs mean no wait", 1, "a100", {0, DN_UNSET, DN_UNSET}, {{0}}},
+        {"idle nodes mean no wait", 1, "v100", {0, 0, 0}, {{0}}},
+        {"without a queue running jobs end at their limits",
+         0,
+         "a100",
+         {100, 5000, 7000},
+         {running ("gres/gpu:a100=4", "a1", 5000),
+          running ("gres/gpu:a100=1", "a2", 100),
+          running ("gres/gpu:a100=3", "a2", 7000),
+          running ("cpu=4,gres/gpu=8", "a[3-4]", 9000),
+          running ("gres/gpu=1", "v1", 50)}},
+        {"the queue takes what is freed first",
+         0,
+         "a100",
+         {900, 900, DN_UNSET},
+         {running ("gres/gpu:a100=2", "a1", 100),
+          running ("gres/gpu:a100=2", "a1", 900),
+          one,
+          one}},
+        {"a new job starts after those that backfill planned, also where GPUs are idle",
+         1,
+         "a100",
+         {2400, 5000, 8000},
+         {queued ("gres/gpu:a100=1", 1, 300),
+          queued ("gres/gpu:a100=1", 1, 1200),
+          one,
+          one,
+          queued ("gres/gpu:a100=4", 1, 5000),
+          queued ("gres/gpu:a100=8", 2, 8000)}},
+        {"jobs of another type are waited for there", 1, "v100", {0, 0, 0}, {planned}},
+        {"few recent waits count last",
+         0,
+         "a100",
+         {5000, 5000, 50000},
+         {waited, running ("gres/gpu:a100=4", "a1", 5000)}},
+        {"but they count",
+         0,
+         "a100",
+         {400, DN_UNSET, DN_UNSET},
+         {WITH (waited, phase, DN_PHASE_ENDED)}},
+        {"two recent waits do not change a plan",
+         0,
+         "a100",
+         {2000, 50000, DN_UNSET},
+         {planned, recent, recent}},
+        {"a plan and three recent waits are averaged",
+         0,
+         "a100",
+         {1050, 50000, DN_UNSET},
+         {planned, recent, recent, recent}},
+        {"jobs that name no type wait for those of their partitions",
+         0,
+         "a100",
+         {700, DN_UNSET, DN_UNSET},
+         {any}},
+        {"other partitions have other waits",
+         0,
+         "v100",
+         {900, 0, 0},
+         {any, WITH (queued ("gres/gpu=1", 1, 900), partition, "old,other")}},
+        {"a request names the type where TRES do not",
+         0,
+         "a100",
+         {700, DN_UNSET, DN_UNSET},
+         {WITH (any, gres, "gres:gpu:a100:1")}},
+        {"and not another one",
+         0,
+         "v100",
+         {0, 0, 0},
+         {WITH (any, gres, "gres:gpu:a100:1")}},
+        {"held, other, ended and jobs elsewhere do not count",
+         1,
+         "a100",
+         {0, DN_UNSET, DN_UNSET},
+         {WITH (one, queued, false),
+          queued ("cpu=4", 1, 9000),
+          queued ("gres/gpu:k80=1", 1, 9000),
+          WITH (ended, start, NOW - DN_WAIT_RECENT_S - 1),
+          started ("x[1-3]", 10)}},
+        {"a type that is up nowhere has no wait",
+         0,
+         "k80",
+         {DN_UNSET, DN_UNSET, DN_UNSET},
+         {queued ("gres/gpu:k80=1", 1, 100)}},
+        {"nodes with one GPU have one wait",
+         0,
+         "t4",
+         {100, 100, DN_UNSET},
+         {queued ("gres/gpu:t4=1", 1, 100)}},
+        {"a busy node without jobs frees nothing",
+         0,
+         "p100",
+         {DN_UNSET, DN_UNSET, DN_UNSET},
+         {{0}}},
     };
 
-    begin (0);
-    for (size_t i = 0; i < DN_N_ELEMENTS (jobs); i++)
-        add_job (&jobs[i]);
-    assert_waits ("a100", 100, 5000, 7000);
-}
-
-TEST ("the queue takes what is freed first")
-{
-    struct dn_link_job run = running ("gres/gpu:a100=2", "a1", 100);
-    struct dn_link_job later = running ("gres/gpu:a100=2", "a1", 900);
-    struct dn_link_job wait = queued ("gres/gpu:a100=1", 1, 0);
-
-    begin (0);
-    add_job (&run);
-    add_job (&later);
-    add_job (&wait);
-    add_job (&wait);
-    assert_waits ("a100", 900, 900, DN_UNSET);
-}
-
-TEST ("a new job starts after those that backfill planned")
-{
-    struct dn_link_job one = queued ("gres/gpu:a100=1", 1, 300);
-    struct dn_link_job two = queued ("gres/gpu:a100=1", 1, 1200);
-    struct dn_link_job none = queued ("gres/gpu:a100=1", 1, 0);
-    struct dn_link_job node = queued ("gres/gpu:a100=4", 1, 5000);
-    struct dn_link_job nodes = queued ("gres/gpu:a100=8", 2, 8000);
-
-    begin (1); /* idle, but others wait for it */
-    add_job (&one);
-    add_job (&two);
-    add_job (&none);
-    add_job (&none);
-    add_job (&node);
-    add_job (&nodes);
-    assert_waits ("a100", 2400, 5000, 8000);
-    assert_waits ("v100", 0, 0, 0);
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        begin (cases[i].idle);
+        add_node ((struct dn_link_node){.name = "k1", .gres = "gpu:k80:2"});
+        add_node ((struct dn_link_node){
+            .name = "t1", .gres = "gpu:t4:1", .gres_used = "gpu:t4:1", .up = true});
+        add_node ((struct dn_link_node){
+            .name = "p1", .gres = "gpu:p100:2", .up = true, .busy = true});
+        for (int k = 0; k < 6 && cases[i].jobs[k].tres; k++)
+            add_job (&cases[i].jobs[k]);
+        for (int shape = DN_SHAPE_GPU; shape <= DN_SHAPE_NODES; shape++)
+            if (wait_of (cases[i].type, (enum dn_job_shape) shape)
+                != cases[i].waits[shape])
+                fail_msg ("%s: shape %d: %" PRId64,
+                          cases[i].what,
+                          shape,
+                          wait_of (cases[i].type, (enum dn_job_shape) shape));
+    }
 }
 
 TEST ("recent waits of jobs that waited are their median")
@@ -197,116 +275,6 @@ TEST ("recent waits of jobs that waited are their median")
     }
     assert_int_equal (wait_of ("a100", DN_SHAPE_GPU), 4000);
     assert_int_equal (wait_of ("a100", DN_SHAPE_NODE), 50000);
-}
-
-TEST ("few recent waits count last")
-{
-    struct dn_link_job run = running ("gres/gpu:a100=4", "a1", 5000);
-    struct dn_link_job job = started ("a2", 400);
-
-    begin (0);
-    add_job (&job);
-    add_job (&run);
-    assert_int_equal (wait_of ("a100", DN_SHAPE_GPU), 5000);
-    begin (0);
-    job.phase = DN_PHASE_ENDED;
-    add_job (&job);
-    assert_int_equal (wait_of ("a100", DN_SHAPE_GPU), 400);
-}
-
-TEST ("plans and recent waits are averaged")
-{
-    struct dn_link_job plan = queued ("gres/gpu:a100=1", 1, 2000);
-
-    begin (0);
-    add_job (&plan);
-    for (int i = 0; i < 2; i++) {
-        struct dn_link_job job = started ("a2", 100);
-
-        add_job (&job);
-    }
-    assert_int_equal (wait_of ("a100", DN_SHAPE_GPU), 2000);
-    begin (0);
-    add_job (&plan);
-    for (int i = 0; i < 3; i++) {
-        struct dn_link_job job = started ("a2", 100);
-
-        add_job (&job);
-    }
-    assert_int_equal (wait_of ("a100", DN_SHAPE_GPU), 1050);
-}
-
-TEST ("jobs that name no type wait for those of their partitions")
-{
-    struct dn_link_job any = queued ("gres/gpu=1", 1, 700);
-    struct dn_link_job old = queued ("gres/gpu=1", 1, 900);
-
-    old.partition = "old,other";
-    begin (0);
-    add_job (&any);
-    add_job (&old);
-    assert_int_equal (wait_of ("a100", DN_SHAPE_GPU), 700);
-    assert_int_equal (wait_of ("v100", DN_SHAPE_GPU), 900);
-}
-
-TEST ("a request names the type where TRES do not")
-{
-    struct dn_link_job job = queued ("cpu=1,gres/gpu=1", 1, 700);
-
-    job.gres = "gres:gpu:a100:1";
-    begin (0);
-    add_job (&job);
-    assert_int_equal (wait_of ("a100", DN_SHAPE_GPU), 700);
-    assert_int_equal (wait_of ("v100", DN_SHAPE_GPU), 0);
-}
-
-TEST ("other jobs do not count")
-{
-    struct dn_link_job held = queued ("gres/gpu:a100=1", 1, 0);
-    struct dn_link_job cpus = queued ("cpu=4", 1, 9000);
-    struct dn_link_job gone = queued ("gres/gpu:k80=1", 1, 9000);
-    struct dn_link_job ended = started ("a1", 10);
-    struct dn_link_job elsewhere = started ("x[1-3]", 10);
-
-    held.queued = false;
-    ended.start = NOW - DN_WAIT_RECENT_S - 1;
-    ended.phase = DN_PHASE_ENDED;
-    begin (1);
-    add_job (&held);
-    add_job (&cpus);
-    add_job (&gone);
-    add_job (&ended);
-    add_job (&elsewhere);
-    assert_waits ("a100", 0, DN_UNSET, DN_UNSET);
-}
-
-TEST ("a type that is up nowhere has no wait")
-{
-    struct dn_link_job job = queued ("gres/gpu:k80=1", 1, 100);
-
-    begin (0);
-    add_node ((struct dn_link_node){.name = "k1", .gres = "gpu:k80:2", .up = false});
-    add_job (&job);
-    assert_waits ("k80", DN_UNSET, DN_UNSET, DN_UNSET);
-}
-
-TEST ("nodes with one GPU have one wait")
-{
-    struct dn_link_job job = queued ("gres/gpu:t4=1", 1, 100);
-
-    begin (0);
-    add_node ((struct dn_link_node){
-        .name = "t1", .gres = "gpu:t4:1", .gres_used = "gpu:t4:1", .up = true});
-    add_job (&job);
-    assert_waits ("t4", 100, 100, DN_UNSET);
-}
-
-TEST ("a busy node without jobs frees nothing")
-{
-    begin (0);
-    add_node ((struct dn_link_node){
-        .name = "t1", .gres = "gpu:t4:2", .up = true, .busy = true});
-    assert_waits ("t4", DN_UNSET, DN_UNSET, DN_UNSET);
 }
 
 /* More types, partitions and jobs than are kept; nothing is written beyond. */
