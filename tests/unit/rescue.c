@@ -320,67 +320,52 @@ TEST ("a dry run changes nothing")
     assert_contains (sim_said, "would be started again");
 }
 
-static void expect_refusal (const char *says)
-{
-    assert_contains (sim_said, says);
-    assert_string_equal (slurm.calls, "");
-}
+/* A pass over the job of 'scene' after these changes makes these calls. */
+#define PASS(scene, changes, called)                                                   \
+    do {                                                                               \
+        scene ();                                                                      \
+        changes;                                                                       \
+        pass ();                                                                       \
+        assert_string_equal (slurm.calls, called);                                     \
+    } while (0)
+#define REFUSED(scene, changes, says)                                                  \
+    do {                                                                               \
+        PASS (scene, changes, "");                                                     \
+        assert_contains (sim_said, says);                                              \
+    } while (0)
 
 TEST ("others are told why not")
 {
-    slurm.slurm = 2205;
-    pass ();
-    expect_refusal ("cannot change the GPU type");
+    REFUSED (begin, slurm.slurm = 2205, "cannot change the GPU type");
     assert_int_equal (sim_ticks[DN_TICK_NOT_RESCUED], 1);
-    begin ();
-    slurm.job.requeue = false;
-    pass ();
-    expect_refusal ("may not be requeued");
-    begin ();
-    scene.site.rules.rescue = DN_RESCUE_OFF;
-    pass ();
-    expect_refusal ("Rescue=off");
+    REFUSED (begin, slurm.job.requeue = false, "may not be requeued");
+    REFUSED (begin, scene.site.rules.rescue = DN_RESCUE_OFF, "Rescue=off");
     assert_int_equal (sim_ticks[DN_TICK_NOT_RESCUED], 0);
     assert_int_equal (sim_ticks[DN_TICK_FALSE_FITS], 1);
-    begin ();
-    slurm.job.gres = "gres/gpu:a100:4";
-    pass ();
-    expect_refusal ("changed since");
-    begin ();
-    slurm.job.het_offset = 1;
-    pass ();
-    expect_refusal ("heterogeneous");
-    begin ();
-    memcpy (strstr (slurm.comment, "\"by_gres\":1"), "\"no_gres\":1", 11);
-    pass ();
-    expect_refusal ("--gres alone");
+    REFUSED (begin, slurm.job.gres = "gres/gpu:a100:4", "changed since");
+    REFUSED (begin, slurm.job.het_offset = 1, "heterogeneous");
+    REFUSED (begin,
+             memcpy (strstr (slurm.comment, "\"by_gres\":1"), "\"no_gres\":1", 11),
+             "--gres alone");
 }
 
 /* Each of these is no failure for lack of GPU memory on a type that dnnest chose. */
 TEST ("other jobs are left alone")
 {
-    for (int i = 0; i < 8; i++) {
-        begin ();
-        if (i == 0)
-            slurm.job.state = "OUT_OF_MEMORY";
-        else if (i == 1)
-            scratch_put ("out", "ValueError\n");
-        else if (i == 2)
-            slurm.job.user_id++;
-        else if (i == 3)
-            scene.site.output_dir[0] = '\0';
-        else if (i == 4)
-            memcpy (strstr (slurm.comment, "v100"), "\",\"a", 4);
-        else if (i == 5)
-            slurm.job.batch = false;
-        else if (i == 6)
-            slurm.job.admin_comment = "a note";
-        else
-            memcpy (strstr (slurm.comment, "enforce"), "advise\"", 7);
-        pass ();
-        assert_string_equal (slurm.calls, "");
-        assert_int_equal (sim_ticks[DN_TICK_FALSE_FITS], 0);
-    }
+#define ALONE(changes)                                                                 \
+    do {                                                                               \
+        PASS (begin, changes, "");                                                     \
+        assert_int_equal (sim_ticks[DN_TICK_FALSE_FITS], 0);                           \
+    } while (0)
+    ALONE (slurm.job.state = "OUT_OF_MEMORY");
+    ALONE (scratch_put ("out", "ValueError\n"));
+    ALONE (slurm.job.user_id++);
+    ALONE (scene.site.output_dir[0] = '\0');
+    ALONE (memcpy (strstr (slurm.comment, "v100"), "\",\"a", 4));
+    ALONE (slurm.job.batch = false);
+    ALONE (slurm.job.admin_comment = "a note");
+    ALONE (memcpy (strstr (slurm.comment, "enforce"), "advise\"", 7));
+#undef ALONE
 }
 
 /* A job whose host memory was lowered, and that was killed for it. */
@@ -413,30 +398,24 @@ TEST ("a job that was killed with less host memory gets its request back")
     assert_int_equal (pass (), 0);
     assert_string_equal (slurm.calls, "QUR");
     assert_contains (sim_said, "started again before");
-    begin_killed ();
-    slurm.job.requeue = false;
-    pass ();
-    expect_refusal ("may not be requeued");
+    REFUSED (begin_killed, slurm.job.requeue = false, "may not be requeued");
 }
 
 TEST ("a step that was killed for host memory is seen in the output")
 {
-    begin_killed ();
-    slurm.job.state = "FAILED";
-    scratch_put (
-        "out",
-        "epoch 1\nslurmstepd: error: Detected 1 oom_kill event in StepId=12.0\n");
-    pass ();
-    assert_string_equal (slurm.calls, "QUR");
-    begin_killed ();
-    slurm.job.state = "FAILED"; /* a lack of GPU memory, on the requested type */
-    pass ();
-    assert_string_equal (slurm.calls, "");
-    begin_killed ();
-    memcpy (strstr (slurm.comment, "24576"), "99999", 5);
-    memcpy (strstr (slurm.comment, "320000"), "099999", 6);
-    pass (); /* not lowered */
-    assert_string_equal (slurm.calls, "");
+    PASS (begin_killed,
+          (slurm.job.state = "FAILED",
+           scratch_put ("out",
+                        "epoch 1\nslurmstepd: error: Detected 1 oom_kill event in "
+                        "StepId=12.0\n")),
+          "QUR");
+    /* a lack of GPU memory, on the requested type */
+    PASS (begin_killed, slurm.job.state = "FAILED", "");
+    /* not lowered */
+    PASS (begin_killed,
+          (memcpy (strstr (slurm.comment, "24576"), "99999", 5),
+           memcpy (strstr (slurm.comment, "320000"), "099999", 6)),
+          "");
 }
 
 /* The end of a long output counts; the beginning does not. */
@@ -449,15 +428,9 @@ TEST ("the end of a long output is read")
     for (int i = 0; i < 200000; i += 100)
         text[i] = '\n';
     memcpy (text + 101, "CUDA out of memory", 18);
-    begin ();
-    scratch_put ("out", text);
-    pass ();
-    assert_string_equal (slurm.calls, "");
+    PASS (begin, scratch_put ("out", text), "");
     memcpy (text + 199901, "CUDA out of memory", 18);
-    begin ();
-    scratch_put ("out", text);
-    pass ();
-    assert_string_equal (slurm.calls, "QUR");
+    PASS (begin, scratch_put ("out", text), "QUR");
 }
 
 TEST ("the name of the output is that of slurmstepd")
@@ -501,16 +474,11 @@ TEST ("the name of the output is that of slurmstepd")
 
 TEST ("a job can report it itself")
 {
-    scene.site.output_dir[0] = '\0';
-    strcpy (scene.site.progress_dir, scratch_path (""));
-    scratch_put ("12", "dnnest-progress 1\nout_of_memory 1699999900\n");
-    pass ();
-    assert_string_equal (slurm.calls, "QUR");
+#define REPORTED(text)                                                                 \
+    (scene.site.output_dir[0] = '\0',                                                  \
+     strcpy (scene.site.progress_dir, scratch_path ("")),                              \
+     scratch_put ("12", "dnnest-progress 1\nout_of_memory " text))
+    PASS (begin, REPORTED ("1699999900\n"), "QUR");
     /* Not what an earlier run has reported. */
-    begin ();
-    scene.site.output_dir[0] = '\0';
-    strcpy (scene.site.progress_dir, scratch_path (""));
-    scratch_put ("12", "dnnest-progress 1\nout_of_memory 1699990000\n");
-    pass ();
-    assert_string_equal (slurm.calls, "");
+    PASS (begin, REPORTED ("1699990000\n"), "");
 }
