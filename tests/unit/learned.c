@@ -11,44 +11,39 @@
 
 #define GIB (1024.0 * 1024 * 1024)
 
-/* Rows of one application, as the caller likes them. */
-struct past {
+/* Rows of one application, as the test likes them. */
+static struct past {
     char types[2][DN_NAME_MAX];
     struct dn_app_row rows[2];
     struct dn_apps apps;
-};
+} past;
 
 /* 'n' rows of seven runs of an hour each, on a100 and v100. */
-static void past_init (struct past *past, dn_app_key key, int n)
+static void past_init (dn_app_key key, int n)
 {
-    memset (past, 0, sizeof (*past));
-    memcpy (past->types[0], "a100", 5);
-    memcpy (past->types[1], "v100", 5);
+    past = (struct past){.types = {"a100", "v100"}};
     for (int i = 0; i < n; i++)
-        past->rows[i] = (struct dn_app_row){.key = key,
-                                            .type = i,
-                                            .gpus = 4,
-                                            .unit = DN_WORK_RUN,
-                                            .freedom = 10,
-                                            .runs = 7,
-                                            .unit_s = 3600,
-                                            .sigma = 0.05F,
-                                            .longest_s = 3700,
-                                            .work_min = 1,
-                                            .work_max = 1};
-    past->apps = (struct dn_apps){
-        .types = past->types, .n_types = 2, .rows = past->rows, .n_rows = n};
+        past.rows[i] = (struct dn_app_row){.key = key,
+                                           .type = i,
+                                           .gpus = 4,
+                                           .unit = DN_WORK_RUN,
+                                           .freedom = 10,
+                                           .runs = 7,
+                                           .unit_s = 3600,
+                                           .sigma = 0.05F,
+                                           .longest_s = 3700,
+                                           .work_min = 1,
+                                           .work_max = 1};
+    past.apps = (struct dn_apps){
+        .types = past.types, .n_types = 2, .rows = past.rows, .n_rows = n};
 }
 
 /* One row of runs that took 'factor' of what is predicted, 'base_s'. */
-static void past_predicted (struct past *past,
-                            dn_app_key key,
-                            double base_s,
-                            float factor)
+static void past_predicted (dn_app_key key, double base_s, float factor)
 {
-    struct dn_app_row *row = &past->rows[0];
+    struct dn_app_row *row = &past.rows[0];
 
-    past_init (past, key, 1);
+    past_init (key, 1);
     row->unit = DN_WORK_PREDICTED;
     row->unit_s = factor;
     row->work_min = row->work_max = (float) base_s;
@@ -100,12 +95,11 @@ static struct dn_job plain_job (dn_app_key *key)
 
 TEST ("a job without metadata follows its runs")
 {
-    struct past past;
     dn_app_key key;
     struct dn_job job = plain_job (&key);
     struct dn_advice *advice;
 
-    past_init (&past, key, 1);
+    past_init (key, 1);
     advice =
         advise ("Mode=enforce\nOptIn=history\nTimeLimit=limit\n", &past.apps, &job);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_CHANGE);
@@ -125,12 +119,11 @@ TEST ("a job without metadata follows its runs")
 
 TEST ("the user is told of runs that are much longer")
 {
-    struct past past;
     dn_app_key key;
     struct dn_job job = plain_job (&key);
     struct dn_advice *advice;
 
-    past_init (&past, key, 1);
+    past_init (key, 1);
     past.rows[0].unit_s = 90;
     past.rows[0].longest_s = 36000;
     advice =
@@ -142,14 +135,13 @@ TEST ("the user is told of runs that are much longer")
 TEST ("what is not known is left alone")
 {
     static const char conf[] = "Mode=enforce\nOptIn=history\nTimeLimit=limit\n";
-    struct past past;
     dn_app_key key;
     struct dn_job job = plain_job (&key);
 
     for (int i = 0; i < 6; i++) {
         struct dn_advice *advice;
 
-        past_init (&past, key, 1);
+        past_init (key, 1);
         past.rows[0].runs = i == 0 ? 1 : 7;
         past.rows[0].gpus = i == 1 ? 2 : 4;
         past.rows[0].key += i == 2;
@@ -165,12 +157,11 @@ TEST ("what is not known is left alone")
 
 TEST ("the control group is not changed")
 {
-    struct past past;
     dn_app_key key;
     struct dn_job job = plain_job (&key);
     struct dn_advice *advice;
 
-    past_init (&past, key, 1);
+    past_init (key, 1);
     advice = advise ("Mode=enforce\nOptIn=history\nTimeLimit=limit\nControlGroup=100\n",
                      &past.apps,
                      &job);
@@ -180,14 +171,14 @@ TEST ("the control group is not changed")
 }
 
 /* The estimate on a100 of the demonstration's job, by this history of "rn". */
-static struct dn_estimate estimate_by (const struct past *past, const char *more)
+static struct dn_estimate estimate_by (const struct past *runs, const char *more)
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
     struct dn_estimate estimate;
 
     job.comment = unit_text ("%s,app=rn%s", job.comment, more);
-    advice = advise ("Mode=enforce\n", past ? &past->apps : NULL, &job);
+    advice = advise ("Mode=enforce\n", runs ? &runs->apps : NULL, &job);
     estimate = advice->estimates[a100_at];
     assert_non_null (estimate.device);
     return estimate;
@@ -202,10 +193,9 @@ TEST ("a prediction is corrected")
 {
     struct dn_estimate plain = estimate_by (NULL, "");
     struct dn_estimate learned;
-    struct past past;
 
     assert_true (plain.base_s > 0 && plain.history_runs == 0);
-    past_predicted (&past, rn_key (), plain.base_s, 1.5F);
+    past_predicted (rn_key (), plain.base_s, 1.5F);
     past.rows[0].longest_s = (float) (1.5 * plain.base_s);
     learned = estimate_by (&past, "");
     assert_alike (learned.base_s, plain.base_s);
@@ -225,12 +215,11 @@ TEST ("runs of a known network suffice, however far their times scatter")
     double base_s = estimate_by (NULL, "").base_s;
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
-    struct past past;
 
     job.comment = unit_text ("%s,app=rn", job.comment);
     advice = advise (conf, NULL, &job);
     assert_int_equal (advice->decision.abstain, DN_ABSTAIN_CONFIDENCE);
-    past_predicted (&past, rn_key (), base_s, 1);
+    past_predicted (rn_key (), base_s, 1);
     past.rows[0].sigma = 1;
     advice = advise (conf, &past.apps, &job);
     assert_true (advice->estimates[a100_at].confidence < 0.5);
@@ -240,9 +229,8 @@ TEST ("runs of a known network suffice, however far their times scatter")
 TEST ("a bound is not below the longest run")
 {
     struct dn_estimate plain = estimate_by (NULL, "");
-    struct past past;
 
-    past_predicted (&past, rn_key (), plain.base_s, 1);
+    past_predicted (rn_key (), plain.base_s, 1);
     past.rows[0].longest_s = (float) (2 * plain.base_s);
     assert_true (dn_range_at (estimate_by (&past, "").train_s, 0.8)
                  >= 1.999 * plain.base_s);
@@ -253,9 +241,8 @@ TEST ("work far from that of the runs is less certain")
     struct dn_estimate plain = estimate_by (NULL, "");
     const double factors[] = {1, 1.9, 4, 9, 11};
     double before = 0;
-    struct past past;
 
-    past_predicted (&past, rn_key (), plain.base_s, 1);
+    past_predicted (rn_key (), plain.base_s, 1);
     past.rows[0].longest_s = 1;
     for (size_t i = 0; i < DN_N_ELEMENTS (factors); i++) {
         struct dn_estimate learned;
@@ -277,9 +264,8 @@ TEST ("work far from that of the runs is less certain")
 TEST ("another type is only raised")
 {
     struct dn_estimate plain = estimate_by (NULL, "");
-    struct past past;
 
-    past_predicted (&past, rn_key (), plain.base_s, 3);
+    past_predicted (rn_key (), plain.base_s, 3);
     past.rows[0].type = 1; /* v100 */
     assert_alike (estimate_by (&past, "").train_s.p50, 3 * plain.base_s);
     past.rows[0].unit_s = 0.5F;
@@ -290,9 +276,8 @@ TEST ("measured memory raises the bound")
 {
     struct dn_estimate plain = estimate_by (NULL, "");
     struct dn_estimate learned;
-    struct past past;
 
-    past_init (&past, rn_key (), 1);
+    past_init (rn_key (), 1);
     past.rows[0].gpu_mem_gb = 30;
     learned = estimate_by (&past, "");
     assert_true (dn_range_at (learned.gpu_mem, 0.95) >= 29.9 * GIB);
@@ -306,9 +291,8 @@ TEST ("measured memory raises the bound")
 TEST ("measured CPUs raise the need")
 {
     struct dn_estimate plain = estimate_by (NULL, "");
-    struct past past;
 
-    past_init (&past, rn_key (), 1);
+    past_init (rn_key (), 1);
     past.rows[0].cores = (float) plain.cpus_per_gpu;
     assert_true (estimate_by (&past, "").cpus_per_gpu > plain.cpus_per_gpu);
     past.rows[0].cores = 0.1F;
@@ -318,41 +302,40 @@ TEST ("measured CPUs raise the need")
 static const char shared[] = "Mode=enforce\nTimeLimit=limit\nHistoryShare=account\n";
 
 /* An hour by the user's own runs; what others of his account had of it. */
-static void past_shared (struct past *past, bool own, double theirs_s)
+static void past_shared (bool own, double theirs_s)
 {
     struct dn_app_row row;
 
-    past_init (past, dn_app_key_of_user (1000, "rn"), 2);
-    row = past->rows[0];
+    past_init (dn_app_key_of_user (1000, "rn"), 2);
+    row = past.rows[0];
     row.key = dn_app_key_of_account ("lab", "rn");
     row.unit_s = row.longest_s = (float) theirs_s;
     row.cores = 40;
     row.runs = 40;
-    past->rows[row.key < past->rows[0].key ? 0 : 1] = row;
-    if (row.key < past->rows[1].key)
-        past->rows[1].type = 0;
-    past->rows[0].type = past->rows[1].type = 0;
+    past.rows[row.key < past.rows[0].key ? 0 : 1] = row;
+    if (row.key < past.rows[1].key)
+        past.rows[1].type = 0;
+    past.rows[0].type = past.rows[1].type = 0;
     if (!own) {
-        past->rows[0] = row;
-        past->apps.n_rows = 1;
+        past.rows[0] = row;
+        past.apps.n_rows = 1;
     }
-    past->apps.by_account = true;
+    past.apps.by_account = true;
 }
 
 TEST ("others of the account widen and never narrow")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
-    struct past past;
 
     job.comment = "dnnest:app=rn";
     job.account = "lab";
     job.user_id = 1000;
-    past_shared (&past, true, 60);
+    past_shared (true, 60);
     advice = advise (shared, &past.apps, &job);
     assert_int_equal (advice->decision.time_limit_s, 4800);
     assert_contains (advice->patch.user_text, "by 7 of your runs");
-    past_shared (&past, true, 7200);
+    past_shared (true, 7200);
     advice = advise (shared, &past.apps, &job);
     assert_int_equal (advice->decision.time_limit_s, 8100); /* 2 h and a tenth */
     assert_contains (advice->patch.user_text, "and longer ones of your account");
@@ -367,12 +350,11 @@ TEST ("who has not run it gets nothing lower by runs of others")
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
-    struct past past;
 
     job.comment = "dnnest:app=rn";
     job.account = "lab";
     job.user_id = 1000;
-    past_shared (&past, false, 60);
+    past_shared (false, 60);
     advice = advise (shared, &past.apps, &job);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
 }
@@ -405,66 +387,58 @@ static char graph[] =
     "\"params\":16781312,\"repeat\":40}]}}";
 static char spec_text[DN_APPS_SPEC_MAX];
 
-/* What the newest run of the application says of itself. */
-static void past_knows (struct past *past,
-                        struct dn_app_known *known,
-                        char **networks,
-                        const char *spec)
-{
-    snprintf (spec_text, sizeof (spec_text), "%s", spec);
-    networks[0] = graph;
-    *known = (struct dn_app_known){.key = past->rows[0].key,
-                                   .spec = spec_text,
-                                   .arch = "",
-                                   .job = "12_3",
-                                   .network = -1,
-                                   .loader_share = 0.01F,
-                                   .workers = 4,
-                                   .gpus = 4,
-                                   .gpus_used = 4,
-                                   .gpus_runs = 2};
-    past->apps.known = known;
-    past->apps.n_known = 1;
-    past->apps.networks = networks;
-    past->apps.n_networks = 1;
-}
-
-/* A job with auto, whose newest run was on a100. */
-struct known_scene {
-    struct past past;
+/* A job with auto, whose newest run was on a100, and what that says of itself. */
+static struct known_scene {
     struct dn_app_known known;
     char *networks[1];
     struct dn_app_kin kin;
     struct dn_job job;
-};
+} scene;
 
-static void know (struct known_scene *scene, const char *comment, const char *spec)
+static void know (const char *comment, const char *spec)
 {
     struct dn_advice *advice;
 
-    scene->job = scene_job ();
-    scene->job.comment = comment;
-    scene->job.script = "#!/bin/sh\npython train.py\n";
-    advice = advise ("Mode=enforce\n", NULL, &scene->job);
-    past_init (
-        &scene->past, dn_app_key_of_user (scene->job.user_id, advice->decision.app), 1);
-    scene->past.rows[0].cores = 2;
-    past_knows (&scene->past, &scene->known, scene->networks, spec);
+    scene = (struct known_scene){.job = scene_job (), .networks = {graph}};
+    scene.job.comment = comment;
+    scene.job.script = "#!/bin/sh\npython train.py\n";
+    advice = advise ("Mode=enforce\n", NULL, &scene.job);
+    past_init (dn_app_key_of_user (scene.job.user_id, advice->decision.app), 1);
+    past.rows[0].cores = 2;
+    snprintf (spec_text, sizeof (spec_text), "%s", spec);
+    scene.known = (struct dn_app_known){.key = past.rows[0].key,
+                                        .spec = spec_text,
+                                        .arch = "",
+                                        .job = "12_3",
+                                        .network = -1,
+                                        .loader_share = 0.01F,
+                                        .workers = 4,
+                                        .gpus = 4,
+                                        .gpus_used = 4,
+                                        .gpus_runs = 2};
+    past.apps.known = &scene.known;
+    past.apps.n_known = 1;
+    past.apps.networks = scene.networks;
+    past.apps.n_networks = 1;
+}
+
+static struct dn_advice *advise_known (const char *rules)
+{
+    return advise (unit_text ("Mode=enforce\n%s", rules), &past.apps, &scene.job);
 }
 
 #define RUN_SPEC "model=resnet50,batch=128,precision=fp16,optimizer=momentum"
 
 TEST ("what an earlier run has described predicts the next one on all types")
 {
-    struct known_scene scene;
     struct dn_advice *advice;
     struct dn_estimate plain[2];
     struct dn_setting settings[2];
     struct dn_range translated;
     double step_s;
 
-    know (&scene, "dnnest:auto", RUN_SPEC);
-    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    know ("dnnest:auto", RUN_SPEC);
+    advice = advise_known ("");
     assert_true (advice->by_run);
     assert_alike (advice->estimates[a100_at].train_s.p50, 3600);
     assert_int_equal (advice->estimates[a100_at].history_runs, 7);
@@ -492,12 +466,11 @@ TEST ("what an earlier run has described predicts the next one on all types")
 
 TEST ("a network that an earlier run has described is predicted by its operators")
 {
-    struct known_scene scene;
     struct dn_advice *advice;
 
-    know (&scene, "dnnest:app=mine", "batch=64,precision=fp32,optimizer=sgd");
+    know ("dnnest:app=mine", "batch=64,precision=fp32,optimizer=sgd");
     scene.known.network = 0;
-    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    advice = advise_known ("");
     assert_true (advice->by_run);
     assert_true (advice->estimates[a100_at].step_s.p50 > 0);
     scene_need_reason (advice, " keys and the network");
@@ -509,11 +482,10 @@ TEST ("what an earlier run has described is no error, whatever it is")
         "", "batch=64", "model=unheard_of,batch=1", "model=resnet50", "colour=blue"};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (specs); i++) {
-        struct known_scene scene;
         struct dn_advice *advice;
 
-        know (&scene, "dnnest:auto", specs[i]);
-        advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+        know ("dnnest:auto", specs[i]);
+        advice = advise_known ("");
         assert_false (advice->by_run);
         assert_true (advice->by_history);
         assert_alike (advice->estimates[a100_at].train_s.p50, 3600);
@@ -522,11 +494,10 @@ TEST ("what an earlier run has described is no error, whatever it is")
 
 TEST ("words of the job hold, and the measured time is translated to them")
 {
-    struct known_scene scene;
     struct dn_advice *advice;
 
-    know (&scene, "dnnest:app=mine,batch=256", RUN_SPEC);
-    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    know ("dnnest:app=mine,batch=256", RUN_SPEC);
+    advice = advise_known ("");
     assert_int_equal (advice->spec.batch, 256);
     /* The same samples in larger steps. */
     assert_true (advice->estimates[a100_at].train_s.p50 < 3600);
@@ -535,14 +506,13 @@ TEST ("words of the job hold, and the measured time is translated to them")
     /* Half the GPUs take nearly twice the time. */
     scene.job.comment = "dnnest:app=mine";
     scene.job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:2";
-    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    advice = advise_known ("");
     assert_true (advice->estimates[a100_at].train_s.p50 > 1.5 * 3600);
     assert_true (advice->estimates[a100_at].train_s.p50 < 2.1 * 3600);
 }
 
 /* A history of one script or description, and a job with another. */
-static struct dn_advice *advise_kin (struct known_scene *scene,
-                                     const char *measured,
+static struct dn_advice *advise_kin (const char *measured,
                                      const char *script,
                                      const char *wanted,
                                      const char *next)
@@ -552,23 +522,23 @@ static struct dn_advice *advise_kin (struct known_scene *scene,
     const char *batch;
     char *print;
 
-    know (scene, measured, RUN_SPEC);
-    scene->job.script = script;
-    advice = advise ("Mode=enforce\n", NULL, &scene->job);
+    know (measured, RUN_SPEC);
+    scene.job.script = script;
+    advice = advise ("Mode=enforce\n", NULL, &scene.job);
     kin = advice->decision.kin;
     batch = strchr (kin, '/');
     print = unit_text ("%.*s", (int) strcspn (kin, "/"), kin);
-    scene->past.rows[0].key = scene->known.key =
-        dn_app_key_of_user (scene->job.user_id, advice->decision.app);
-    scene->known.kin =
-        kin[0] != '\0' ? dn_app_key_of_user (scene->job.user_id, print) : 0;
-    scene->known.batch = batch ? (int32_t) strtol (batch + 1, NULL, 10) : 0;
-    scene->kin = (struct dn_app_kin){.kin = scene->known.kin};
-    scene->past.apps.kin = &scene->kin;
-    scene->past.apps.n_kin = scene->known.kin != 0;
-    scene->job.comment = wanted;
-    scene->job.script = next;
-    return advise ("Mode=enforce\n", &scene->past.apps, &scene->job);
+    past.rows[0].key = scene.known.key =
+        dn_app_key_of_user (scene.job.user_id, advice->decision.app);
+    scene.known.kin =
+        kin[0] != '\0' ? dn_app_key_of_user (scene.job.user_id, print) : 0;
+    scene.known.batch = batch ? (int32_t) strtol (batch + 1, NULL, 10) : 0;
+    scene.kin = (struct dn_app_kin){.kin = scene.known.kin};
+    past.apps.kin = &scene.kin;
+    past.apps.n_kin = scene.known.kin != 0;
+    scene.job.comment = wanted;
+    scene.job.script = next;
+    return advise_known ("");
 }
 
 #define PLAIN "#!/bin/sh\npython train.py\n"
@@ -582,9 +552,7 @@ TEST ("another batch in the metadata keeps the history of the application")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (words); i++) {
-        struct known_scene scene;
-        struct dn_advice *advice =
-            advise_kin (&scene, words[i][0], PLAIN, words[i][1], PLAIN);
+        struct dn_advice *advice = advise_kin (words[i][0], PLAIN, words[i][1], PLAIN);
 
         assert_true (advice->by_run);
         assert_int_equal (advice->spec.batch, 256);
@@ -597,21 +565,20 @@ TEST ("another batch in the metadata keeps the history of the application")
 
 TEST ("another precision or none is translated, another network is not")
 {
-    struct known_scene scene;
     struct dn_advice *advice =
-        advise_kin (&scene, "dnnest:auto,precision=fp16", PLAIN, "dnnest:auto", PLAIN);
+        advise_kin ("dnnest:auto,precision=fp16", PLAIN, "dnnest:auto", PLAIN);
 
     assert_true (advice->by_run);
     assert_alike (advice->estimates[a100_at].train_s.p50, 3600);
-    advice = advise_kin (
-        &scene, "dnnest:auto", PLAIN, "dnnest:auto,batch=64,grad_accum=2", PLAIN);
+    advice =
+        advise_kin ("dnnest:auto", PLAIN, "dnnest:auto,batch=64,grad_accum=2", PLAIN);
     assert_true (advice->by_run);
     advice = advise_kin (
-        &scene, "dnnest:auto", PLAIN, "dnnest:auto", "#!/bin/sh\npython other.py\n");
+        "dnnest:auto", PLAIN, "dnnest:auto", "#!/bin/sh\npython other.py\n");
     assert_false (advice->by_run);
     scene.job.script = PLAIN;
     scene.job.user_id++;
-    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    advice = advise_known ("");
     assert_false (advice->by_run);
     assert_alike (advice->estimates[a100_at].train_s.p50, -1);
 }
@@ -645,9 +612,8 @@ TEST ("another batch in the script is translated by its ratio")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct known_scene scene;
-        struct dn_advice *advice = advise_kin (
-            &scene, "dnnest:auto", cases[i].old, "dnnest:auto", cases[i].new);
+        struct dn_advice *advice =
+            advise_kin ("dnnest:auto", cases[i].old, "dnnest:auto", cases[i].new);
 
         if (advice->by_run != (cases[i].batch > 0)
             || (cases[i].batch > 0 && advice->spec.batch != cases[i].batch))
@@ -662,13 +628,12 @@ TEST ("another batch in the script is translated by its ratio")
  */
 static double ratio_of (int from, float loader_share, int64_t *a100_cpus)
 {
-    struct known_scene scene;
     struct dn_advice *advice;
 
-    know (&scene, "dnnest:auto", RUN_SPEC ",workers=1");
+    know ("dnnest:auto", RUN_SPEC ",workers=1");
     scene.known.loader_share = loader_share;
-    scene.past.rows[0].type = from;
-    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    past.rows[0].type = from;
+    advice = advise_known ("");
     assert_true (advice->by_run);
     *a100_cpus = advice->estimates[a100_at].cpus_per_gpu;
     return advice->estimates[1 - a100_at].train_s.p50
@@ -689,66 +654,61 @@ TEST ("a run that did not wait for its data is bound by its GPU, whatever is pre
 }
 
 /* The memory on v100 after a peak of so many GB on a100, which the job only said. */
-static double memory_elsewhere (struct known_scene *scene, float gb, bool said)
+static double memory_elsewhere (float gb, bool said)
 {
     struct dn_advice *advice;
 
-    scene->past.rows[0].gpu_mem_gb = gb;
-    scene->past.rows[0].gpu_mem_said = said;
-    advice = advise ("", &scene->past.apps, &scene->job);
+    past.rows[0].gpu_mem_gb = gb;
+    past.rows[0].gpu_mem_said = said;
+    advice = advise ("", &past.apps, &scene.job);
     return advice->estimates[1 - a100_at].gpu_mem.p50;
 }
 
 TEST ("a measured peak is translated, and a said one lowers nothing")
 {
-    struct known_scene scene;
     double predicted;
 
-    know (&scene, "dnnest:auto", RUN_SPEC);
-    predicted = memory_elsewhere (&scene, 0, false);
-    assert_true (memory_elsewhere (&scene, 1, true) >= predicted);
-    assert_true (memory_elsewhere (&scene, 1, false) < 0.5 * predicted);
-    assert_true (memory_elsewhere (&scene, 30, true) > 25 * GIB);
+    know ("dnnest:auto", RUN_SPEC);
+    predicted = memory_elsewhere (0, false);
+    assert_true (memory_elsewhere (1, true) >= predicted);
+    assert_true (memory_elsewhere (1, false) < 0.5 * predicted);
+    assert_true (memory_elsewhere (30, true) > 25 * GIB);
 }
 
 TEST ("one run keeps the time limit, and CPUs that it was busy with")
 {
-    struct known_scene scene;
     struct dn_advice *advice;
 
-    know (&scene, "dnnest:auto", RUN_SPEC);
-    scene.past.rows[0].runs = 1;
-    advice = advise ("Mode=enforce\nTimeLimit=limit\nEvidenceTime=words\n",
-                     &scene.past.apps,
-                     &scene.job);
+    know ("dnnest:auto", RUN_SPEC);
+    past.rows[0].runs = 1;
+    advice = advise_known ("TimeLimit=limit\nEvidenceTime=words\n");
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
     /* 1.25 * 2 cores are fewer than the 4 workers of the run. */
     assert_int_equal (advice->decision.cpus_per_task, 4 * 4);
     scene.known.loader_share = 0.06F;
-    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    advice = advise_known ("");
     assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
     scene_need_reason (advice, "its last run waited for its data");
     scene.known.loader_share = -1;
-    scene.past.rows[0].cores = 0; /* what only the job says */
-    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    past.rows[0].cores = 0; /* what only the job says */
+    advice = advise_known ("");
     assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
 }
 
 TEST ("a type for which the software has no kernels is left out")
 {
-    struct known_scene scene;
     struct dn_advice *advice;
 
-    know (&scene, "dnnest:auto", RUN_SPEC);
+    know ("dnnest:auto", RUN_SPEC);
     scene.known.arch = "sm_75,sm_80,sm_86,sm_90,compute_90";
     sees = true;
-    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    advice = advise_known ("");
     assert_true (advice->estimates[1 - a100_at].no_kernels);
     assert_false (advice->estimates[a100_at].no_kernels);
     assert_int_equal (advice->decision.n_open, 0);
     scene_need_reason (advice, "the software of its last run has no kernels for it");
     scene.known.arch = "sm_70,sm_80";
-    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    advice = advise_known ("");
     sees = false;
     assert_int_equal (advice->decision.n_open, 2);
     assert_false (advice->estimates[1 - a100_at].no_kernels);
@@ -756,26 +716,25 @@ TEST ("a type for which the software has no kernels is left out")
 
 TEST ("GPUs that two runs did not use are a warning, and stay")
 {
-    struct known_scene scene;
     struct dn_advice *advice;
 
-    know (&scene, "dnnest:auto", RUN_SPEC);
+    know ("dnnest:auto", RUN_SPEC);
     scene.known.gpus_used = 1;
-    advice = advise ("Mode=enforce\nGpus=choose\n", &scene.past.apps, &scene.job);
+    advice = advise_known ("Gpus=choose\n");
     assert_string_equal (
         dn_warning_text (dn_decision_warning (&advice->decision, DN_WARNING_IDLE)).text,
         "its last 2 runs used 1 of 4 GPUs");
     assert_int_equal (advice->decision.gpus, DN_UNSET);
     scene.known.gpus_runs = 1;
-    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    advice = advise_known ("");
     assert_null (dn_decision_warning (&advice->decision, DN_WARNING_IDLE));
     scene.known.gpus_runs = 2;
     scene.known.spec = ""; /* measured by the site alone */
-    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    advice = advise_known ("");
     assert_non_null (dn_decision_warning (&advice->decision, DN_WARNING_IDLE));
     assert_null (advice->decision.by_run);
     scene.known.gpus = 8; /* of another number */
-    advice = advise ("Mode=enforce\n", &scene.past.apps, &scene.job);
+    advice = advise_known ("");
     assert_null (dn_decision_warning (&advice->decision, DN_WARNING_IDLE));
 }
 
@@ -808,16 +767,14 @@ TEST ("a second submission takes nothing that such a script needs")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (scripts); i++) {
-        struct known_scene scene;
         struct dn_advice *advice;
 
-        know (&scene, "dnnest:auto", RUN_SPEC);
+        know ("dnnest:auto", RUN_SPEC);
         scene.job.script = unit_text ("#!/bin/sh\n%s\n", scripts[i]);
         advice = advise ("Mode=enforce\n", NULL, &scene.job);
-        scene.past.rows[0].key = scene.known.key =
+        past.rows[0].key = scene.known.key =
             dn_app_key_of_user (scene.job.user_id, advice->decision.app);
-        advice =
-            advise ("Mode=enforce\nTimeLimit=limit\n", &scene.past.apps, &scene.job);
+        advice = advise_known ("TimeLimit=limit\n");
         /* Not below the longest run, nor the workers that were busy, nor GPUs. */
         if ((advice->decision.time_limit_s != DN_UNSET
              && advice->decision.time_limit_s < 3700)
@@ -834,7 +791,6 @@ TEST ("a second submission takes nothing that such a script needs")
 TEST ("a decision is made in less than a millisecond")
 {
     const int n = 2000;
-    struct past past;
     dn_app_key key;
     struct dn_job job = plain_job (&key);
     struct dn_site *site = scene_site ("Mode=enforce\nOptIn=history\n");
@@ -845,7 +801,7 @@ TEST ("a decision is made in less than a millisecond")
     struct timespec end;
     double us;
 
-    past_init (&past, key, 1);
+    past_init (key, 1);
     for (int64_t i = 0; i < DN_APPS_MAX; i++) {
         rows[i] = past.rows[0];
         rows[i].key = UINT64_MAX / DN_APPS_MAX * (uint64_t) i;
