@@ -63,20 +63,6 @@ TEST ("the whole memory per CPU is kept")
     assert_int_equal (desc->pn_min_memory, 400000);
 }
 
-TEST ("the record is appended to the admin comment")
-{
-    job_desc_msg_t *desc;
-
-    start_plugin (ENFORCE);
-    desc = a_job (RESNET);
-    desc->admin_comment = slurm_text ("budget=42");
-    assert_moved (desc);
-    assert_true (strncmp (desc->admin_comment, "budget=42 {\"dnnest\":1,", 21) == 0);
-    assert_contains (desc->admin_comment, "\"time_s\":86400");
-    assert_contains (desc->admin_comment, "\"gpu\":\"a100\"");
-    assert_true (strlen (desc->admin_comment) < 1024 + 10);
-}
-
 TEST ("a job that has been advised is not advised again")
 {
     job_desc_msg_t *desc;
@@ -109,19 +95,6 @@ TEST ("a job describes itself on a sibling, and those that it submits by themsel
     message = submit (desc);
     slurm_text_free (&message);
     assert_null (job_getenv (desc, DN_CAPTURE_HOOK));
-}
-
-TEST ("the message is appended to those of others")
-{
-    job_desc_msg_t *desc;
-    char *message;
-
-    start_plugin (ENFORCE);
-    message = slurm_text ("lua: hello");
-    desc = a_job (RESNET);
-    assert_int_equal (plugin.job_submit (desc, 0, &message), SLURM_SUCCESS);
-    assert_true (strncmp (message, "lua: hello\ndnnest: ", 19) == 0);
-    slurm_text_free (&message);
 }
 
 TEST ("jobs that do not concern dnnest are untouched")
@@ -197,34 +170,6 @@ static void carry (job_desc_msg_t *desc, const char *entry, const char *more)
 #define SIDECAR                                                                        \
     "DNNEST_SIDECAR={\"dnnest\":1,\"spec\":{\"model\":\"resnet50\",\"batch\":64,"      \
     "\"precision\":\"fp16\",\"epochs\":20,\"dataset\":\"imagenet\"}}"
-
-TEST ("every carrier moves the job in the same way")
-{
-    static const char *const entries[][2] = {
-        {"DNNEST_OPTION=model=resnet50,batch=64,precision=fp16,epochs=20,"
-         "dataset=imagenet",
-         NULL},
-        {SIDECAR, NULL},
-        {SIDECAR, "DNNEST_OPTION=batch=64"},
-    };
-    job_desc_msg_t plain;
-
-    start_plugin (ENFORCE);
-    make_job (&plain, RESNET);
-    assert_moved (&plain);
-    for (size_t i = 0; i < sizeof (entries) / sizeof (entries[0]); i++) {
-        job_desc_msg_t *desc = a_job (NULL);
-
-        carry (desc, entries[i][0], entries[i][1]);
-        assert_moved (desc);
-        assert_int_equal (desc->time_limit, plain.time_limit);
-        assert_int_equal (desc->cpus_per_task, plain.cpus_per_task);
-        assert_string_equal (desc->tres_per_node, plain.tres_per_node);
-        assert_int_equal (desc->spank_job_env_size, 1);
-        assert_string_equal (desc->spank_job_env[0], "OTHER=1");
-    }
-    job_free (&plain);
-}
 
 /* Submit a job with entries that spank_dnnest would not send: the job is unchanged,
  * except that the entries are removed.
@@ -319,23 +264,6 @@ TEST ("a catalogue that others could write is not trusted")
     chmod (scratch_path ("hardware"), 0755);
 }
 
-TEST ("slurm.conf overrides the configuration")
-{
-    static char parameters[] = "enable_rpc_queue,dnnest_mode=observe";
-
-    start_plugin (ENFORCE);
-    slurm_conf.slurmctld_params = parameters;
-    reconfigure ();
-    assert_comment_untouched ("dnnest:colour=red", NULL);
-    assert_contains (stand_in_info, "colour");
-    parameters[sizeof (parameters) - 2] = 'x';
-    stand_in_forget ();
-    reconfigure ();
-    assert_comment_untouched ("dnnest:colour=red", NULL);
-    assert_int_equal (stand_in_n_errors, 1);
-    assert_contains (stand_in_error, "SlurmctldParameters");
-}
-
 /* slurm_conf.last_update counts seconds: two changes may have the same value. */
 TEST ("other parameters are detected with the same time stamp")
 {
@@ -375,25 +303,6 @@ TEST ("a reconfiguration loads again and a broken one keeps the old")
     unlink (scratch_path ("dnnest.conf"));
     reconfigure ();
     assert_comment_untouched (RESNET, NULL);
-}
-
-TEST ("without Slurm's memory the job is untouched")
-{
-    start_plugin (ENFORCE);
-    /* Two texts of the patch: the GPU field and the record. */
-    for (int left = 0; left < 2; left++) {
-        struct photo photo;
-        char *message;
-        job_desc_msg_t *desc = a_job (RESNET);
-
-        photo = photo_take (desc);
-        stand_in_allocations_left = left;
-        message = submit (desc);
-        stand_in_allocations_left = -1;
-        assert_null (message);
-        photo_compare (&photo, desc);
-        photo_free (&photo);
-    }
 }
 
 TEST ("job_modify changes nothing")

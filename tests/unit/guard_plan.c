@@ -97,18 +97,6 @@ TEST ("progress lowers a limit where the rules say so")
     assert_plan (&c, DN_GUARD_NONE, 0, DN_HOLDER_NONE);
 }
 
-TEST ("a step gives a lead of room")
-{
-    struct dn_guard_case c = one_case ();
-
-    c.promise.p95_s = 3400;
-    assert_plan (&c, DN_GUARD_EXTEND, 11880, DN_HOLDER_NONE);
-    c.promise.p99_s = 3500;
-    assert_plan (&c, DN_GUARD_EXTEND, 10 * HOUR, DN_HOLDER_NONE);
-    c.promise.p95_s = c.promise.p99_s = DN_UNSET;
-    assert_plan (&c, DN_GUARD_EXTEND, 10 * HOUR, DN_HOLDER_NONE);
-}
-
 TEST ("the lead outlasts the silence of a dead guard, and the signal")
 {
     struct dn_guard_case c = one_case ();

@@ -155,21 +155,6 @@ TEST ("what is not known is left alone")
     }
 }
 
-TEST ("the control group is not changed")
-{
-    dn_app_key key;
-    struct dn_job job = plain_job (&key);
-    struct dn_advice *advice;
-
-    past_init (key, 1);
-    advice = advise ("Mode=enforce\nOptIn=history\nTimeLimit=limit\nControlGroup=100\n",
-                     &past.apps,
-                     &job);
-    assert_int_equal (advice->decision.verdict, DN_VERDICT_CONTROL);
-    assert_string_equal (advice->patch.user_text, "");
-    assert_int_equal (advice->patch.n_edits, 1);
-}
-
 /* The estimate on a100 of the demonstration's job, by this history of "rn". */
 static struct dn_estimate estimate_by (const struct past *runs, const char *more)
 {
@@ -224,16 +209,6 @@ TEST ("runs of a known network suffice, however far their times scatter")
     advice = advise (conf, &past.apps, &job);
     assert_true (advice->estimates[a100_at].confidence < 0.5);
     assert_int_equal (advice->decision.abstain, DN_ABSTAIN_NONE);
-}
-
-TEST ("a bound is not below the longest run")
-{
-    struct dn_estimate plain = estimate_by (NULL, "");
-
-    past_predicted (rn_key (), plain.base_s, 1);
-    past.rows[0].longest_s = (float) (2 * plain.base_s);
-    assert_true (dn_range_at (estimate_by (&past, "").train_s, 0.8)
-                 >= 1.999 * plain.base_s);
 }
 
 TEST ("work far from that of the runs is less certain")

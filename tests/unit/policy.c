@@ -63,22 +63,6 @@ TEST ("rules out of range are refused")
     assert_memory_equal (&rules, &before, sizeof (rules));
 }
 
-TEST ("an oversized job is moved, trimmed and shortened")
-{
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice = scene_advise ("Mode=enforce", &job);
-    const struct dn_decision *decision = &advice->decision;
-
-    assert_int_equal (decision->verdict, DN_VERDICT_CHANGE);
-    assert_non_null (decision->gpu);
-    assert_int_equal (decision->chosen, 0);
-    assert_int_equal (decision->time_limit_s % 300, 0);
-    assert_in_range (decision->time_limit_s,
-                     (int64_t) (1.5 * advice->estimates[0].train_s.p50) + 1,
-                     86399);
-    assert_in_range (decision->cpus_per_task, 8, 79);
-}
-
 /* 'more': of the description, with "dnnest:model=resnet50,...,dataset=imagenet". */
 TEST ("a device that cannot run the job is no target")
 {
@@ -377,16 +361,6 @@ TEST ("a warning before the limit lengthens it")
     warned = scene_advise ("GpuType=keep", &job);
     assert_in_range (
         warned->decision.time_limit_s - plain->decision.time_limit_s, 3600, 3900);
-}
-
-TEST ("few CPUs make the bound longer, not shorter")
-{
-    struct dn_job job = scene_job ();
-    struct dn_advice *many = scene_advise ("GpuType=keep", &job);
-
-    job.cpus_per_task = job.min_cpus = 2;
-    assert_true (scene_advise ("GpuType=keep", &job)->estimates[1].train_s.p50
-                 > 2 * many->estimates[1].train_s.p50);
 }
 
 TEST ("limits are raised only if the admin says so")

@@ -40,22 +40,6 @@ TEST ("a record is found in other text")
     assert_false (r.changed);
 }
 
-TEST ("only changes that were applied count")
-{
-    static const char *const records[] = {
-        "{\"dnnest\":1,\"mode\":\"advise\",\"verdict\":\"change\"}",
-        "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"control\"}",
-        "{\"dnnest\":1,\"mode\":\"enforce\"}",
-        "{\"dnnest\":1}",
-    };
-    struct dn_recorded r;
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (records); i++) {
-        assert_int_equal (dn_record_read (records[i], &r, NULL), 1);
-        assert_false (r.changed);
-    }
-}
-
 TEST ("a record that is accepted is accepted when it was written again")
 {
     static const char *const refused[] = {

@@ -116,21 +116,6 @@ TEST ("a count of no CPUs is not raised")
     assert_non_null (find_edit (advice, DN_FIELD_TRES_PER_TASK, NULL));
 }
 
-/* slurmrestd sends no sum of CPUs unless the user does. */
-TEST ("an unset sum of CPUs stays unset")
-{
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
-
-    job.cpus_per_task = 1;
-    job.pn_min_cpus = 1;
-    job.min_cpus = DN_UNSET;
-    advice = scene_advise ("Mode=enforce\nNeverRaise=no", &job);
-    assert_in_range (advice->decision.cpus_per_task, 2, 96);
-    assert_non_null (find_edit (advice, DN_FIELD_CPUS_PER_TASK, NULL));
-    assert_null (find_edit (advice, DN_FIELD_MIN_CPUS, NULL));
-}
-
 TEST ("memory per CPU becomes the same memory per node")
 {
     const char *const env[] = {"SLURM_MEM_PER_CPU=1000"};
@@ -226,24 +211,6 @@ TEST ("jobs describe themselves where the rules and their users let them")
     job.env = there; /* the hook is first already */
     assert_non_null (capture_of ("Mode=enforce", "/py", true, &job, advice));
     assert_null (find_new_variable (advice, "PYTHONPATH"));
-}
-
-TEST ("only enforce edits more than the record")
-{
-    static const char *const confs[] = {"Mode=observe", "Mode=advise"};
-    struct dn_job job = scene_job ();
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (confs); i++) {
-        struct dn_advice *advice = scene_advise (confs[i], &job);
-
-        assert_int_equal (advice->decision.verdict, DN_VERDICT_CHANGE);
-        assert_int_equal (advice->patch.n_edits, 1);
-        assert_int_equal (advice->patch.edits[0].field, DN_FIELD_ADMIN_COMMENT);
-        if (i == 0)
-            assert_string_equal (advice->patch.user_text, "");
-        else
-            assert_contains (advice->patch.user_text, "job unchanged");
-    }
 }
 
 TEST ("the user gets one line")
@@ -355,16 +322,6 @@ TEST ("the longest record stays within its limit")
         strlen (find_edit (advice, DN_FIELD_ADMIN_COMMENT, NULL)->new_text),
         100,
         DN_RECORD_MAX);
-}
-
-TEST ("srun and salloc change time only")
-{
-    struct dn_advice *advice = ENFORCED ((job.kind = DN_JOB_SRUN, job.script = NULL));
-
-    for (int i = 0; i < advice->patch.n_edits; i++)
-        assert_true (advice->patch.edits[i].field == DN_FIELD_TIME_LIMIT
-                     || advice->patch.edits[i].field == DN_FIELD_ADMIN_COMMENT);
-    assert_non_null (find_edit (advice, DN_FIELD_TIME_LIMIT, NULL));
 }
 
 TEST ("jobs that are not ours have an empty patch")

@@ -436,22 +436,3 @@ TEST ("a long list of partitions ends")
     memset (list, 'x', size);
     assert_false (dn_policy_matches (&site->policies.list[0], &who));
 }
-
-TEST ("the rules of a job are those of its lines")
-{
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
-
-    job.partition = "gpu";
-    job.account = "course";
-    advice = scene_advise ("Mode=enforce\nPolicy Account=course Mode=observe Cpus=keep",
-                           &job);
-    assert_int_equal (advice->rules.mode, DN_MODE_OBSERVE);
-    assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
-    assert_string_equal (advice->patch.user_text, "");
-    job.account = "other";
-    advice = scene_advise ("Mode=enforce\nPolicy Account=course Mode=observe Cpus=keep",
-                           &job);
-    assert_int_equal (advice->rules.mode, DN_MODE_ENFORCE);
-    assert_true (advice->decision.cpus_per_task < 80);
-}

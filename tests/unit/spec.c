@@ -132,18 +132,6 @@ TEST ("comments are searched for the mark")
     }
 }
 
-TEST ("bad comments say where they came from")
-{
-    static const char *const bad[] = {
-        "dnnest:", "x dnnest: batch=4", "dnnest:@f.json", "dnnest:batch=0"};
-    struct dn_spec spec;
-    enum dn_metadata found;
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
-        assert_error (collect (bad[i], NULL, &spec, &found, &unit_err), "comment: ");
-    }
-}
-
 TEST ("script lines are read up to the first command")
 {
     const char *script = "#!/bin/sh\n#SBATCH -c 4\n#DNNEST model=resnet50 batch=8\n"
