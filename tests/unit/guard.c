@@ -229,15 +229,6 @@ TEST ("the most urgent job comes first")
     assert_string_equal (slurm.changed[3], "1");
 }
 
-TEST ("tasks and components are changed by their names")
-{
-    strcpy (add_job (26, 500)->name, "21_2");
-    strcpy (add_job (31, 400)->name, "30+1");
-    assert_int_equal (pass (scene), 0);
-    assert_string_equal (slurm.changed[0], "30+1");
-    assert_string_equal (slurm.changed[1], "21_2");
-}
-
 TEST ("a human is obeyed for good")
 {
     struct dn_link_job *job = add_job (12, 800);
@@ -382,24 +373,6 @@ TEST ("a suspended job keeps its room")
     assert_int_equal (job->limit_s, 7920);
 }
 
-TEST ("a job that was requeued begins anew")
-{
-    struct dn_link_job *job = add_job (12, 800);
-
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 7920);
-    job->restarts = 1;
-    job->start = NOW;
-    job->end = NOW + 7920;
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (slurm.n_changes, 1);
-    job->limit_s = 3600;
-    job->end = NOW + 500;
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 7920);
-    assert_int_equal (sim_ticks[DN_TICK_HANDS_OFF], 0);
-}
-
 static struct dn_guarded *read_heartbeat (void)
 {
     char *text = unit_keep (scratch_read ("guard", NULL), free);
@@ -419,14 +392,6 @@ static struct dn_link_job *add_unset (int64_t id)
     memmove (limit, limit + 15, strlen (limit + 15) + 1);
     set_comment (job, without);
     return job;
-}
-
-TEST ("a request without a limit gets that of its partition")
-{
-    struct dn_link_job *job = add_unset (12);
-
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 7200);
 }
 
 TEST (
