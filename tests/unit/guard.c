@@ -269,20 +269,6 @@ TEST ("to what a human adds the guard adds what dnnest had taken")
     assert_int_equal (sim_ticks[DN_TICK_HANDS_OFF], 0);
 }
 
-/* Between what it was before an extension and what it is after. */
-TEST ("a human who lowers an extended limit is obeyed")
-{
-    struct dn_link_job *job = add_job (12, 800);
-
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 7920);
-    sim_limit (job, 5400);
-    job->end = NOW + 300;
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 5400);
-    assert_int_equal (sim_ticks[DN_TICK_HANDS_OFF], 1);
-}
-
 /* Such as another program that writes AdminComment. */
 TEST ("a record that is lost or damaged still holds")
 {

@@ -130,30 +130,6 @@ TEST ("a limit that a human has lowered is not touched")
     assert_int_equal (dn_guard_plan (&c).verdict, DN_GUARD_EXTEND);
 }
 
-TEST ("to what a human has added comes what dnnest had taken")
-{
-    struct dn_guard_case c = one_case ();
-
-    c.base_s = HOUR;
-    c.limit_s = 2 * HOUR;
-    c.end_s = c.now_s + 2000;
-    assert_plan (&c, DN_GUARD_EXTEND, 11 * HOUR, DN_HOLDER_NONE);
-    c.pace_s = 2 * HOUR;
-    assert_plan (&c, DN_GUARD_EXTEND, 11 * HOUR, DN_HOLDER_NONE);
-    c.limit_s = 20 * HOUR;
-    assert_plan (&c, DN_GUARD_EXTEND, 29 * HOUR, DN_HOLDER_NONE);
-    /* Nothing was taken any more. */
-    c.promise.written_s = c.base_s = 10 * HOUR;
-    assert_plan (&c, DN_GUARD_HANDS_OFF, 0, DN_HOLDER_NONE);
-    /* Raised before it ran, perhaps by its user: up to the request, and not beyond. */
-    c.promise.written_s = HOUR;
-    c.base_s = c.limit_s = 3 * HOUR;
-    c.end_s = c.now_s + 600;
-    assert_plan (&c, DN_GUARD_EXTEND, 10 * HOUR, DN_HOLDER_NONE);
-    c.base_s = c.limit_s = 10 * HOUR;
-    assert_plan (&c, DN_GUARD_HANDS_OFF, 0, DN_HOLDER_NONE);
-}
-
 TEST ("a deadline and a reservation hold it")
 {
     struct dn_guard_case c = one_case ();
@@ -184,24 +160,6 @@ TEST ("a request without a limit has that of its partition")
     assert_plan (&c, DN_GUARD_EXTEND, INT64_C (365) * 86400, DN_HOLDER_NONE);
     c.default_s = 4 * HOUR;
     assert_plan (&c, DN_GUARD_EXTEND, 4 * HOUR, DN_HOLDER_NONE);
-}
-
-TEST ("a guard that leaves gives the user's limit back at once")
-{
-    struct dn_guard_case c = one_case ();
-
-    c.restore = true;
-    c.end_s = c.now_s + 3000;
-    c.pace_s = 3100;
-    c.shorten = true;
-    c.deadline = c.end_s + 119;
-    c.reserved_from = c.end_s + 60;
-    assert_true (dn_guard_is_due (&c));
-    assert_plan (&c, DN_GUARD_EXTEND, 10 * HOUR, DN_HOLDER_NONE);
-    c.limit_s = c.promise.written_s = 10 * HOUR;
-    assert_plan (&c, DN_GUARD_OWN, 0, DN_HOLDER_NONE);
-    c.limit_s = 9 * HOUR;
-    assert_plan (&c, DN_GUARD_HANDS_OFF, 0, DN_HOLDER_NONE);
 }
 
 TEST ("only lowered limits are guarded")

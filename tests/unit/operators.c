@@ -5,8 +5,6 @@
  */
 #include "unit.h"
 
-#include <time.h>
-
 #include "white.h"
 
 /* A job on a device of the scene, predicted. */
@@ -285,41 +283,4 @@ TEST ("the largest batch is found from any batch")
     assert_int_equal (largest ("model=resnet50,batch=100000", A100, 0.95, 0.05), one);
     assert_int_equal (largest ("model=gpt2_xl,batch=1,optimizer=adam", V100, 0.95, 0),
                       0);
-}
-
-static double now_us (void)
-{
-    struct timespec t;
-
-    clock_gettime (CLOCK_MONOTONIC, &t);
-    return (double) t.tv_sec * 1e6 + (double) t.tv_nsec / 1e3;
-}
-
-/* Of the largest network of the zoo, for every device of a catalogue at every sbatch:
- * far below a noticeable delay. The bound leaves room for slow and busy machines.
- */
-TEST ("the largest batch is found quickly")
-{
-    static const char *const texts[] = {"model=resnet50,batch=1",
-                                        "model=efficientnet_b7,batch=1",
-                                        "model=bert_large,batch=1"};
-    const int turns = 20;
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
-        struct run run = run_of (texts[i], A100, 0);
-        double started = now_us ();
-        int64_t batch = 0;
-        double us;
-
-        for (int turn = 0; turn < turns; turn++)
-            batch = dn_policy_largest_batch (&run.white.site->rules,
-                                             white_case (&run.white, 0));
-        us = (now_us () - started) / turns;
-        print_message ("# %s: %d operators, largest batch %lld, %.0f us\n",
-                       texts[i],
-                       run.white.graph.n_ops,
-                       (long long) batch,
-                       us);
-        assert_true (us < 50000);
-    }
 }

@@ -170,10 +170,3 @@ TEST ("fp8 keeps shorter inputs and two copies of weights")
     for (int i = 0; i <= DN_MEMORY_OPTIMIZER; i++)
         assert_near (fp8.memory[i] / MIB, bf16.memory[i] / MIB);
 }
-
-TEST ("fp8 needs a unit")
-{
-    assert_true (estimate_on (LLAMA "fp8", H100).supported);
-    assert_false (estimate_on (LLAMA "fp8", A100_40GB).supported);
-    assert_false (estimate_on (LLAMA "fp8", V100_16GB).supported);
-}

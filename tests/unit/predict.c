@@ -114,27 +114,6 @@ TEST ("a start takes longer with weights, files, nodes and compilation")
                  > small + 12);
 }
 
-TEST ("the newer GPU is faster")
-{
-    static const char *const texts[] = {"model=resnet50,batch=64,precision=fp16",
-                                        "model=bert_base,batch=16,precision=fp16",
-                                        "model=gpt2,batch=8",
-                                        "model=mobilenet_v2,batch=64"};
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++)
-        assert_true (step (texts[i], A100) < step (texts[i], V100));
-}
-
-TEST ("tf32 runs as fp32 where there is no unit")
-{
-    assert_near (step ("model=resnet50,batch=64,precision=tf32", V100),
-                 step ("model=resnet50,batch=64,precision=fp32", V100));
-    assert_true (step ("model=resnet50,batch=64,precision=tf32", A100)
-                 < step ("model=resnet50,batch=64,precision=fp32", A100));
-    assert_false (
-        white_estimate ("model=resnet50,batch=64,precision=bf16", V100, 0).supported);
-}
-
 /* Work that a loop of the host hands out costs the host; padding costs as the work
  * itself.
  */
@@ -162,15 +141,6 @@ TEST ("dense rows need loaders")
     assert_true (dense > 2 * sparse);
     assert_near (
         white_estimate ("model=ncf,batch=512", A100, 0).stage_s[DN_STAGE_INPUT], 0);
-}
-
-TEST ("tuned optimizers are fused")
-{
-    const char *text = "model=bert_base,batch=8,optimizer=adam";
-    const char *tuned = "model=bert_base,batch=8,optimizer=adam,stack=ngc";
-
-    assert_true (white_estimate (tuned, A100, 0).stage_s[DN_STAGE_OPTIMIZER]
-                 < white_estimate (text, A100, 0).stage_s[DN_STAGE_OPTIMIZER]);
 }
 
 TEST ("a run has the habits of its framework and its stack")
@@ -458,16 +428,6 @@ TEST ("a pipeline fills up")
 #undef BASE
 }
 
-TEST ("a job that cannot fit does not fit")
-{
-    assert_true (
-        white_estimate ("model=resnet50,batch=64,precision=fp16", V100, 0).fits);
-    assert_false (
-        white_estimate ("model=resnet50,batch=512,precision=fp32", V100, 0).fits);
-    assert_false (
-        white_estimate ("model=gpt2_xl,batch=1,optimizer=adam", V100, 0).fits);
-}
-
 TEST ("CPUs follow the input pipeline")
 {
     int64_t images =
@@ -513,16 +473,6 @@ TEST ("clips and speech are read as such, not as images or text")
 
     assert_true (white_estimate (speech, A100, 16).step_s.p50 < 0.5);
     assert_true (clip > 2 * image);
-}
-
-TEST ("starving loaders slow the step")
-{
-    const char *text = "model=resnet18,batch=256,precision=fp16,decode=jpeg";
-    double starved = white_estimate (text, A100, 1).step_s.p50;
-    double fed = white_estimate (text, A100, 64).step_s.p50;
-
-    assert_true (starved > 3 * fed);
-    assert_true (starved > 256 / 300.0);
 }
 
 TEST ("missing facts widen the bound")

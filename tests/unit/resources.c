@@ -213,13 +213,6 @@ TEST ("the largest batch fits and one more does not")
     }
 }
 
-TEST ("no batch fits a network that does not fit")
-{
-    struct white run = white_of ("model=gpt2_xl,batch=1,optimizer=adam", V100);
-
-    assert_int_equal (dn_whitebox_largest_batch (white_case (&run, 0), 0.5, 0), 0);
-}
-
 TEST ("power lies between floor and limit")
 {
     double waiting =
