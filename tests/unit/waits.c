@@ -133,21 +133,39 @@ static int64_t wait_of (const char *type, enum dn_job_shape shape)
         with_;                                                                         \
     })
 
-TEST ("the waits for a type follow from running, waiting and recently started jobs")
+struct wait_case {
+    const char *what;
+    int idle; /* a100 */
+    const char *type;
+    int64_t waits[3]; /* of a GPU, a node, nodes */
+    struct dn_link_job jobs[6];
+};
+
+static void check_waits (const struct wait_case *cases, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        begin (cases[i].idle);
+        add_node ((struct dn_link_node){.name = "k1", .gres = "gpu:k80:2"});
+        add_node ((struct dn_link_node){
+            .name = "t1", .gres = "gpu:t4:1", .gres_used = "gpu:t4:1", .up = true});
+        add_node ((struct dn_link_node){
+            .name = "p1", .gres = "gpu:p100:2", .up = true, .busy = true});
+        for (int k = 0; k < 6 && cases[i].jobs[k].tres; k++)
+            add_job (&cases[i].jobs[k]);
+        for (int shape = DN_SHAPE_GPU; shape <= DN_SHAPE_NODES; shape++)
+            if (wait_of (cases[i].type, (enum dn_job_shape) shape)
+                != cases[i].waits[shape])
+                fail_msg ("%s: shape %d: %" PRId64,
+                          cases[i].what,
+                          shape,
+                          wait_of (cases[i].type, (enum dn_job_shape) shape));
+    }
+}
+
+TEST ("the waits for a type follow from running and waiting jobs")
 {
     const struct dn_link_job one = queued ("gres/gpu:a100=1", 1, 0);
-    const struct dn_link_job any = queued ("gres/gpu=1", 1, 700);
-    const struct dn_link_job planned = queued ("gres/gpu:a100=1", 1, 2000);
-    const struct dn_link_job recent = started ("a2", 100);
-    const struct dn_link_job waited = started ("a2", 400);
-    const struct dn_link_job ended = WITH (started ("a1", 10), phase, DN_PHASE_ENDED);
-    const struct {
-        const char *what;
-        int idle; /* a100 */
-        const char *type;
-        int64_t waits[3]; /* of a GPU, a node, nodes */
-        struct dn_link_job jobs[6];
-    } cases[] = {
+    const struct wait_case cases[] = {
         {"idle GPUs mean no wait", 1, "a100", {0, DN_UNSET, DN_UNSET}, {{0}}},
         {"idle nodes mean no wait", 1, "v100", {0, 0, 0}, {{0}}},
         {"without a queue running jobs end at their limits",
@@ -177,7 +195,22 @@ TEST ("the waits for a type follow from running, waiting and recently started jo
           one,
           queued ("gres/gpu:a100=4", 1, 5000),
           queued ("gres/gpu:a100=8", 2, 8000)}},
-        {"jobs of another type are waited for there", 1, "v100", {0, 0, 0}, {planned}},
+        {"jobs of another type are waited for there",
+         1,
+         "v100",
+         {0, 0, 0},
+         {queued ("gres/gpu:a100=1", 1, 2000)}},
+    };
+
+    check_waits (cases, DN_N_ELEMENTS (cases));
+}
+
+TEST ("waits of jobs that started lately count beside plans")
+{
+    const struct dn_link_job planned = queued ("gres/gpu:a100=1", 1, 2000);
+    const struct dn_link_job recent = started ("a2", 100);
+    const struct dn_link_job waited = started ("a2", 400);
+    const struct wait_case cases[] = {
         {"few recent waits count last",
          0,
          "a100",
@@ -198,6 +231,17 @@ TEST ("the waits for a type follow from running, waiting and recently started jo
          "a100",
          {1050, 50000, DN_UNSET},
          {planned, recent, recent, recent}},
+    };
+
+    check_waits (cases, DN_N_ELEMENTS (cases));
+}
+
+TEST ("jobs wait for the types and partitions that they may use")
+{
+    const struct dn_link_job one = queued ("gres/gpu:a100=1", 1, 0);
+    const struct dn_link_job any = queued ("gres/gpu=1", 1, 700);
+    const struct dn_link_job ended = WITH (started ("a1", 10), phase, DN_PHASE_ENDED);
+    const struct wait_case cases[] = {
         {"jobs that name no type wait for those of their partitions",
          0,
          "a100",
@@ -244,23 +288,7 @@ TEST ("the waits for a type follow from running, waiting and recently started jo
          {{0}}},
     };
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        begin (cases[i].idle);
-        add_node ((struct dn_link_node){.name = "k1", .gres = "gpu:k80:2"});
-        add_node ((struct dn_link_node){
-            .name = "t1", .gres = "gpu:t4:1", .gres_used = "gpu:t4:1", .up = true});
-        add_node ((struct dn_link_node){
-            .name = "p1", .gres = "gpu:p100:2", .up = true, .busy = true});
-        for (int k = 0; k < 6 && cases[i].jobs[k].tres; k++)
-            add_job (&cases[i].jobs[k]);
-        for (int shape = DN_SHAPE_GPU; shape <= DN_SHAPE_NODES; shape++)
-            if (wait_of (cases[i].type, (enum dn_job_shape) shape)
-                != cases[i].waits[shape])
-                fail_msg ("%s: shape %d: %" PRId64,
-                          cases[i].what,
-                          shape,
-                          wait_of (cases[i].type, (enum dn_job_shape) shape));
-    }
+    check_waits (cases, DN_N_ELEMENTS (cases));
 }
 
 TEST ("recent waits of jobs that waited are their median")
