@@ -105,7 +105,6 @@ static const struct key generation_keys[] = {
     FLAG ("FlashAttention", flash_attention),
     FLAG ("AttentionBehind", attention_behind),
     FLAG ("SmallRecurrent", small_recurrent),
-    FLAG ("StackedMemory", stacked_memory),
     FLAG ("LowPower", low_power),
     FLAG ("LinkMesh", link_mesh),
     FLAG ("LinkRing", link_ring),

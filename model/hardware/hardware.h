@@ -35,13 +35,12 @@ struct dn_generation {
                                  (flash_hopper) */
     int64_t small_recurrent;  /* cuDNN's for layers of few features */
     /* Board, host, and code */
-    int64_t stacked_memory; /* never on the board */
-    int64_t low_power;      /* boards draw at most power_old of their limit */
-    int64_t link_mesh;      /* a link to each other device of the node */
-    int64_t link_ring;      /* LinkBandwidth= is what a ring reached */
-    int64_t new_host;       /* hosts launch faster (host_new) */
-    int64_t modern_code;    /* its code is of 2023 or later (tuned_modern) */
-    double sigma;           /* spread of ln (measured / predicted) step times, added */
+    int64_t low_power;   /* boards draw at most power_old of their limit */
+    int64_t link_mesh;   /* a link to each other device of the node */
+    int64_t link_ring;   /* LinkBandwidth= is what a ring reached */
+    int64_t new_host;    /* hosts launch faster (host_new) */
+    int64_t modern_code; /* its code is of 2023 or later (tuned_modern) */
+    double sigma;        /* spread of ln (measured / predicted) step times, added */
     /* Software: the first version that has kernels for it, and the first that has none
      * any more, and the first year of such software
      */

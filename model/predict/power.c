@@ -1,14 +1,14 @@
 /* power.c - mean power of a board, and the slow-down by its limit
  *
  * A board that works all the time draws what its chip needs up to its limit; one that
- * waits for the host draws a floor. The floor is high where the memory is on the board
- * (GDDR): its pins are clocked with or without data, as soon as a process holds the
- * device. The load of the kernels matters little: ResNet-50 and BERT differ by 3 % on
- * one board, batch 8 and batch 360 by 2 %. The share of time in which kernels run
- * matters, and it follows from the step's stages: a device that waits for the host, the
- * loader or other devices draws the floor. So does the share of the multiprocessors
- * that have work, which only recurrent layers leave idle for long. An energy per FLOP
- * and per byte (Choi et al., IPDPS 2013) did no better on these rows.
+ * waits for the host draws a floor, Idle= of the catalogue. The floor is high where the
+ * memory is on the board (GDDR): its pins are clocked with or without data, as soon as
+ * a process holds the device. The load of the kernels matters little: ResNet-50 and
+ * BERT differ by 3 % on one board, batch 8 and batch 360 by 2 %. The share of time in
+ * which kernels run matters, and it follows from the step's stages: a device that waits
+ * for the host, the loader or other devices draws the floor. So does the share of the
+ * multiprocessors that have work, which only recurrent layers leave idle for long. An
+ * energy per FLOP and per byte (Choi et al., IPDPS 2013) did no better on these rows.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -51,27 +51,12 @@ double dn_power_slowdown (const struct dn_constants *constants,
            + constants->power_slow_deep * lack * lack * lack;
 }
 
-/* Is the memory on the board, not in the package? The catalogue does not state it, but
- * stacked memory has more bytes per FLOP. The data-centre generations have only stacked
- * memory.
- */
-static bool is_memory_on_board (const struct dn_device *device)
-{
-    const double flops_per_byte = 21;
-
-    if (device->generation->stacked_memory || device->bandwidth <= 0)
-        return false;
-    return device->fp32 / device->bandwidth > flops_per_byte;
-}
-
 /* Power of a device whose process only waits. */
 static double floor_power (const struct dn_constants *k, const struct dn_device *device)
 {
-    double watts = k->power_floor * device->tdp_w;
+    double watts = device->idle_w > 0 ? device->idle_w : k->power_floor * device->tdp_w;
 
-    if (is_memory_on_board (device))
-        watts += k->power_pin * device->bandwidth;
-    return dn_min (dn_max (watts, device->idle_w), device->tdp_w);
+    return dn_min (watts, device->tdp_w);
 }
 
 /* Seconds of a step in which the device computes, and the share of the device that

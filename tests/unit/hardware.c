@@ -417,7 +417,7 @@ TEST ("a slice has its share of the device's units, memory and bandwidth")
     assert_near (slice->l2, 5e6);
     assert_near (slice->pcie_bw, 3e9);
     assert_near (slice->tdp_w, 400.0 * 14 / 108);
-    assert_near (slice->idle_w, 55.0 * 14 / 108);
+    assert_near (slice->idle_w, 71.0 * 14 / 108);
     assert_near (slice->cost, 3.67 * 14 / 108);
     assert_int_equal (slice->per_node, 64);
     assert_near (slice->link_bw, 0);

@@ -239,6 +239,17 @@ TEST ("power lies between floor and limit")
     }
 }
 
+TEST ("a device that hardly works draws Idle, or a share of its limit")
+{
+    const char *text = "model=ncf,layers=3,vocab=9746,embed_dim=32,batch=1";
+    struct dn_device device = *white_of (text, V100).device;
+
+    device.idle_w = 80;
+    assert_in_range (white_estimate_on (text, &device, 0).power_w, 80, 90);
+    device.idle_w = 0;
+    assert_in_range (white_estimate_on (text, &device, 0).power_w, 60, 70); /* of 300 */
+}
+
 TEST ("a recurrent layer draws less than other layers")
 {
     struct dn_estimate speech =
