@@ -40,7 +40,7 @@ static const double least_picture = 64.0 * 64.0;
 
 /* The data to decode when decode= is unset: what the network says, else pictures, sound
  * or arrays by the dimensions of convolutions, tokens for a network of attention or
- * recurrence, arrays for dense layers. For tables it is unknown.
+ * recurrence, arrays for dense layers. How tuned loaders read tables is unknown.
  *
  * Tokens are read from a file: text is turned into them once, before the training. It
  * is decoded in each epoch only if decode=text says so.
@@ -60,10 +60,11 @@ enum dn_decode dn_decode_of (const struct dn_spec *spec, const struct dn_graph *
     if (dims > 0 || dn_graph_has (graph, DN_OP_ATTENTION)
         || dn_graph_has (graph, DN_OP_SOFTMAX) || dn_graph_has (graph, DN_OP_RNN))
         return DN_DECODE_NONE;
-    /* Networks of only dense layers read arrays, unless they have embedding tables. */
-    if (!dn_graph_has (graph, DN_OP_EMBEDDING))
-        return DN_DECODE_NONE;
-    return DN_DECODE_UNKNOWN;
+    /* Networks of dense layers read arrays, those with embedding tables rows. */
+    if (dn_graph_has (graph, DN_OP_EMBEDDING)
+        && (dn_habits_of (spec) & DN_HABIT_FAST_LOADER))
+        return DN_DECODE_UNKNOWN;
+    return DN_DECODE_NONE;
 }
 
 /* Pictures of the size that the rates were measured with: read by the network, of
@@ -137,21 +138,29 @@ static double copies_per_sample (const struct dn_setup *c)
     return dn_max (pixels_of (c->spec, c->graph) / usual_pixels, 1.0 / 8);
 }
 
-/* Arrays that one core delivers per second. Those of dense layers are read in whole
- * batches; PyTorch reads others one by one.
+/* Seconds of a core for each array, beside its bytes. Those of dense layers are read in
+ * whole batches; PyTorch reads others, and rows of tables, one by one.
  */
+static double array_s (const struct dn_setup *c)
+{
+    const struct dn_graph *graph = c->graph;
+
+    if (dn_has_habit (c, DN_HABIT_FAST_LOADER))
+        return 0;
+    if (convolution_dims (graph) > 0 || dn_graph_has (graph, DN_OP_ATTENTION)
+        || dn_graph_has (graph, DN_OP_SOFTMAX) || dn_graph_has (graph, DN_OP_RNN))
+        return 1 / c->constants->core_arrays;
+    return dn_graph_has (graph, DN_OP_EMBEDDING) ? 1 / c->constants->core_rows : 0;
+}
+
+/* Arrays that one core delivers per second. */
 static double arrays_per_core (const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
-    bool each =
-        !dn_has_habit (c, DN_HABIT_FAST_LOADER)
-        && (convolution_dims (c->graph) > 0 || dn_graph_has (c->graph, DN_OP_ATTENTION)
-            || dn_graph_has (c->graph, DN_OP_SOFTMAX)
-            || dn_graph_has (c->graph, DN_OP_RNN));
 
     return 1
-           / (dn_max (c->graph->input_bytes, 1) / k->core_bytes
-              + (each ? 1 / k->core_arrays : 0) + augmented_images (c) / k->core_jpeg);
+           / (dn_max (c->graph->input_bytes, 1) / k->core_bytes + array_s (c)
+              + augmented_images (c) / k->core_jpeg);
 }
 
 /* What one core delivers and what the collecting process can receive, in samples per

@@ -45,9 +45,9 @@ json 'synthetic input needs no CPU' \
     predict --cpu-curve $gpu model=alexnet,batch=256,input=synthetic
 json 'without a known input there is no curve' \
     'd["candidates"][0]["cpu_curve"] is None and d["candidates"][0]["cpus"] is None' \
-    predict --cpu-curve $gpu model=ncf,batch=256
+    predict --cpu-curve $gpu model=ncf,batch=256,stack=ngc
 gives 'the table shows a missing curve as -' 0 'v100_sxm2_16gb( +-){8}$' \
-    predict --cpu-curve $gpu model=ncf,batch=256
+    predict --cpu-curve $gpu model=ncf,batch=256,stack=ngc
 json 'for a precision that the device cannot run there is no curve' \
     'd["candidates"][0]["cpu_curve"] is None' \
     predict --cpu-curve $gpu model=alexnet,batch=8,precision=bf16

@@ -175,7 +175,7 @@ TEST ("a group must fit the job")
 #undef GROUP
 }
 
-/* The job needs some 84 CPUs on four V100, which only the second group has. */
+/* The job needs some 88 CPUs on four V100, which only the second group has. */
 TEST ("CPUs are those of the groups that fit")
 {
 #define V(cpus, up, idle)                                                              \

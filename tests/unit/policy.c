@@ -179,7 +179,7 @@ TEST ("nothing is ever raised")
 {
     static const char *const says[] = {
         "time: kept, the bound is",
-        "cpus: kept, -c 4 gives 4 of 84 that the input pipeline needs"};
+        "cpus: kept, -c 4 gives 4 of 88 that the input pipeline needs"};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (says); i++)
         SCENE_EXPECT ("GpuType=keep",
