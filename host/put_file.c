@@ -163,36 +163,6 @@ int dn_put_dir (const char *path, struct dn_err *err)
     return 0;
 }
 
-static void move_files (const char *from, const char *to)
-{
-    static const char *const names[] = {"records.db-wal",
-                                        "records.db-shm",
-                                        "records.db",
-                                        "history",
-                                        "history.1",
-                                        "learn.log",
-                                        "learn.hold",
-                                        "guard",
-                                        "cluster.snapshot",
-                                        "dnnestd.status",
-                                        "dnnestd.prom"};
-    char path[2][PATH_MAX];
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++) {
-        snprintf (path[0], PATH_MAX, "%s/%s", from, names[i]);
-        snprintf (path[1], PATH_MAX, "%s/%s", to, names[i]);
-        rename (path[0], path[1]);
-    }
-}
-
-static bool has (const char *dir, const char *name)
-{
-    char path[PATH_MAX];
-
-    snprintf (path, sizeof (path), "%s/%s", dir, name);
-    return access (path, F_OK) == 0;
-}
-
 int dn_put_state_dir (const char *path, const char *parent, struct dn_err *err)
 {
     size_t len = strlen (parent);
@@ -200,11 +170,7 @@ int dn_put_state_dir (const char *path, const char *parent, struct dn_err *err)
 
     if (below && access (parent, F_OK) < 0 && dn_put_dir (parent, err) < 0)
         return -1;
-    if (dn_put_dir (path, err) < 0)
-        return -1;
-    if (below && !has (path, "records.db") && !has (path, "history"))
-        move_files (parent, path);
-    return 0;
+    return dn_put_dir (path, err);
 }
 
 int dn_put_text_add (void *to, const char *piece, size_t len)

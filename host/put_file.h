@@ -49,9 +49,8 @@ int dn_put_text_add (void *to, const char *piece, size_t len);
 
 void dn_put_text_free (struct dn_put_text *text);
 
-/* The same for 'path', a directory for one cluster. If it is below 'parent' (StateDir
- * of earlier versions, which had none for each cluster) that is created too, and its
- * files move to 'path', unless that has files of finished jobs or a history.
+/* Create 'path', a directory for one cluster, as dn_put_dir () does, and 'parent' if it
+ * is the beginning of its path.
  */
 int dn_put_state_dir (const char *path, const char *parent, struct dn_err *err);
 

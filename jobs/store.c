@@ -13,15 +13,6 @@
 /* Rows that are deleted at a time. */
 #define PRUNE_ROWS "2000"
 
-/* The version that has the tables. */
-#define VERSION_FIRST 3
-
-/* The version that has what jobs say of themselves. */
-#define VERSION_SAID   5
-#define VERSION_KIN    6
-#define VERSION_MEMORY 7
-#define VERSION_SLOW   8
-
 static int fail (const struct dn_store *store, struct dn_err *err)
 {
     return dn_sql_fail (store->db.sql, err);
@@ -61,43 +52,6 @@ void dn_store_cleanup (struct dn_store **store)
     dn_store_close (*store);
 }
 
-bool dn_store_has_jobs (const struct dn_store *store)
-{
-    return store->db.version >= VERSION_FIRST;
-}
-
-/* The version that has the column. */
-static int version_of (int i)
-{
-    switch (i) {
-    case DN_FINISHED_AT_asked_gpus:
-    case DN_FINISHED_AT_set_mem_gb:
-    case DN_FINISHED_AT_pred_wait_s:
-        return 4;
-    case DN_FINISHED_AT_step_p95_ms:
-    case DN_FINISHED_AT_start_up_s:
-    case DN_FINISHED_AT_loader_share:
-    case DN_FINISHED_AT_said_gpu_mem_gb:
-    case DN_FINISHED_AT_gpus_used:
-    case DN_FINISHED_AT_captured:
-        return VERSION_SAID;
-    case DN_FINISHED_AT_kin:
-        return VERSION_KIN;
-    case DN_FINISHED_AT_mem_gb:
-    case DN_FINISHED_AT_asked_mem_gb:
-        return VERSION_MEMORY;
-    case DN_FINISHED_AT_said_slow:
-        return VERSION_SLOW;
-    default:
-        return VERSION_FIRST;
-    }
-}
-
-bool dn_store_has (const struct dn_store *store, int i)
-{
-    return store->db.version >= version_of (i);
-}
-
 static int begin (struct dn_store *store, struct dn_err *err)
 {
     return store->db.adding ? 0 : dn_store_db_begin (&store->db, err);
@@ -110,29 +64,27 @@ int dn_store_commit (struct dn_store *store, struct dn_err *err)
 
 /* --- adding ---------------------------------------------------------------------- */
 
-static bool is_key (int i)
-{
-    return i == DN_FINISHED_AT_cluster || i == DN_FINISHED_AT_raw_id
-           || i == DN_FINISHED_AT_submit_s || i == DN_FINISHED_AT_start_s;
-}
-
 /* What another program may have measured, or the job itself, whose file is gone when it
  * is read once more: accounting does not know it.
  */
 static bool is_measured (int i)
 {
-    return i == DN_FINISHED_AT_gpu_utilisation || i == DN_FINISHED_AT_gpu_mem_gb
-           || i == DN_FINISHED_AT_power_w || i == DN_FINISHED_AT_energy_j
-           || i == DN_FINISHED_AT_step_ms || version_of (i) == VERSION_SAID;
-}
+    static const int measured[] = {DN_FINISHED_AT_gpu_utilisation,
+                                   DN_FINISHED_AT_gpu_mem_gb,
+                                   DN_FINISHED_AT_power_w,
+                                   DN_FINISHED_AT_energy_j,
+                                   DN_FINISHED_AT_step_ms,
+                                   DN_FINISHED_AT_step_p95_ms,
+                                   DN_FINISHED_AT_start_up_s,
+                                   DN_FINISHED_AT_loader_share,
+                                   DN_FINISHED_AT_said_gpu_mem_gb,
+                                   DN_FINISHED_AT_gpus_used,
+                                   DN_FINISHED_AT_captured};
 
-/* Columns that reading orders by have no NULL: an unknown user is DN_UNSET there, and
- * an unknown application "".
- */
-static bool is_never_null (int i)
-{
-    return is_key (i) || i == DN_FINISHED_AT_end_s || i == DN_FINISHED_AT_user
-           || i == DN_FINISHED_AT_app;
+    for (size_t k = 0; k < DN_N_ELEMENTS (measured); k++)
+        if (measured[k] == i)
+            return true;
+    return false;
 }
 
 static int prepare_adding (struct dn_store *store, struct dn_err *err)
@@ -152,7 +104,7 @@ static int prepare_adding (struct dn_store *store, struct dn_err *err)
     for (int i = 0, n = 0; i < DN_N_FINISHED_COLUMNS; i++) {
         const char *name = dn_finished_columns[i].name;
 
-        if (is_key (i))
+        if (dn_store_is_key (i))
             continue;
         dn_buf_add (&buf, "%s %s = ", n++ > 0 ? "," : " SET", name);
         if (is_measured (i))
@@ -171,9 +123,9 @@ static int bind_count (struct dn_store *store, int i, int64_t count, struct dn_e
 {
     const char *name = dn_finished_columns[i].name;
 
-    if (count == DN_UNSET && !is_never_null (i))
+    if (count == DN_UNSET && !dn_store_is_never_null (i))
         return 0;
-    if (count < 0 && (is_key (i) || i == DN_FINISHED_AT_end_s))
+    if (count < 0 && (dn_store_is_key (i) || i == DN_FINISHED_AT_end_s))
         return dn_err_set (err, DN_E_RANGE, dn_say_err_column_unknown, name);
     if (count < DN_UNLIMITED)
         return dn_err_set (
@@ -201,7 +153,7 @@ static int bind_column (struct dn_store *store,
                                  i + 1,
                                  name,
                                  *(const char *const *) member,
-                                 is_never_null (i),
+                                 dn_store_is_never_null (i),
                                  err);
     }
 }
@@ -254,8 +206,6 @@ int dn_store_until (struct dn_store *store,
                     struct dn_err *err)
 {
     *until_s = 0;
-    if (!dn_store_has_jobs (store))
-        return 0;
     return run_with (store,
                      "SELECT until_s FROM collected WHERE source = ?1",
                      source,

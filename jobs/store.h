@@ -12,8 +12,7 @@
  *
  * Several programs may add at the same time; each waits for the others. The journal is
  * SQLite's rollback journal, not its write-ahead log, whose shared memory does not work
- * across nodes. A store of an older version can be read unchanged, and is upgraded when
- * it is opened to add. A file with other tables than a version has made is refused, and
+ * across nodes. A store of another version, or with other tables, is refused, and
  * memory is bounded for any content.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later

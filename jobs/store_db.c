@@ -2,7 +2,7 @@
  *
  * Opening a database can run code: views, triggers, generated columns and default
  * values run when it is read. So the schema must be, letter by letter, the one that
- * a version up to this one creates, before any of our queries runs. What SQLite runs
+ * this version creates, before any of our queries runs. What SQLite runs
  * for this check is limited by SQLite's own means: no functions and virtual tables from
  * the schema, and limits on lengths, on the depth of expressions and on memory.
  *
@@ -229,9 +229,9 @@ static int begin_first (struct dn_store_db *db, bool adding, struct dn_err *err)
     db->adding = adding;
     if (dn_sql_run (db->sql, adding ? "BEGIN IMMEDIATE" : "BEGIN", err) < 0)
         return -1;
-    db->version = adding ? dn_store_schema_upgrade (db->sql, err)
-                         : dn_store_schema_check (db->sql, err);
-    if (db->version < 0)
+    if ((adding ? dn_store_schema_make (db->sql, err)
+                : dn_store_schema_check (db->sql, err))
+        < 0)
         return -1;
     /* Each piece is read in a separate transaction: see store_read.c. */
     return adding ? 0 : dn_sql_run (db->sql, "COMMIT", err);

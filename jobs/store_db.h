@@ -13,14 +13,12 @@
 
 struct dn_store_db {
     sqlite3 *sql;
-    int version; /* of the file; the newest when adding */
     bool adding; /* in a transaction */
 };
 
 /* Open a store, either to add to it ('adding') or to read it unchanged. To add, it is
- * created if there is none, and an older version is upgraded to the newest. 'path'
- * NULL: a new one in memory, to add to and to read. -1 with 'err'. Closed with
- * dn_store_db_close () in all cases.
+ * created if there is none. 'path' NULL: a new one in memory, to add to and to read. -1
+ * with 'err'. Closed with dn_store_db_close () in all cases.
  */
 int dn_store_db_open (struct dn_store_db *db,
                       const char *path,
@@ -30,7 +28,7 @@ int dn_store_db_open (struct dn_store_db *db,
 /* Begin another transaction that adds, after dn_store_db_commit (). */
 int dn_store_db_begin (struct dn_store_db *db, struct dn_err *err);
 
-/* Make the added records, and a new version, permanent. */
+/* Make the added records permanent. */
 int dn_store_db_commit (struct dn_store_db *db, struct dn_err *err);
 
 void dn_store_db_close (struct dn_store_db *db);

@@ -15,11 +15,4 @@ struct dn_store {
     sqlite3_stmt *add; /* NULL until it is used */
 };
 
-/* Does the file have the tables of jobs? An older version that is only read has none.
- */
-bool dn_store_has_jobs (const struct dn_store *store);
-
-/* Does its table have column 'i' of finished jobs? */
-bool dn_store_has (const struct dn_store *store, int i);
-
 #endif

@@ -368,13 +368,9 @@ int dn_store_read (struct dn_store *store,
 
     if (!piece)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-    if (!dn_store_has_jobs (store))
-        return 0;
     dn_buf_add (&buf, "SELECT ");
     for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++)
-        dn_buf_add (&buf,
-                    "%s, ",
-                    dn_store_has (store, i) ? dn_finished_columns[i].name : "NULL");
+        dn_buf_add (&buf, "%s, ", dn_finished_columns[i].name);
     dn_buf_add (&buf, "id FROM jobs");
     write_filter (&buf, filter);
     write_order (&buf, filter->order);

@@ -1,9 +1,8 @@
-/* store_schema.c - the versions of the store, and the upgrade to the newest
+/* store_schema.c - the tables of the store
  *
- * The schema that a version must have is made by running the steps on an empty database
- * in memory. The statements that SQLite keeps for its tables are compared with those of
- * the file, but for two tables that stores had up to version 8 and no query reads. A
- * step is never changed once a program with it was released.
+ * They are made by the table of columns. The statements that SQLite keeps for the
+ * tables of a file are compared with those of an empty database in memory in which they
+ * were made.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,66 +11,54 @@
 #include <string.h>
 
 #include "base/messages.h"
+#include "jobs/finished.h"
 
 /* "dnst" in the file's header. */
 #define APPLICATION_ID 0x646e7374
 
-/* The upgrade from version i to i + 1. */
-static const char *const steps[DN_STORE_VERSION] = {
-    "PRAGMA application_id = 1684960116",
-    "",
-    "CREATE TABLE jobs (id INTEGER PRIMARY KEY, cluster TEXT NOT NULL, raw_id "
-    "INTEGER NOT NULL, submit_s INTEGER NOT NULL, start_s INTEGER NOT NULL, job "
-    "TEXT, user INTEGER NOT NULL, user_name TEXT, account TEXT, partition TEXT, qos "
-    "TEXT, name TEXT, eligible_s INTEGER, end_s INTEGER NOT NULL, suspended_s "
-    "INTEGER, state TEXT, outcome TEXT, exit_code INTEGER, restarts INTEGER, nodes "
-    "INTEGER, host TEXT, cpus INTEGER, gpu TEXT, gpus INTEGER, limit_s INTEGER, mode "
-    "TEXT, verdict TEXT, why TEXT, warn TEXT, asked_limit_s INTEGER, asked_gpu TEXT, "
-    "asked_cpus INTEGER, set_limit_s INTEGER, set_gpu TEXT, set_cpus INTEGER, "
-    "extensions INTEGER, rescued INTEGER, spec TEXT, app TEXT NOT NULL, work REAL, "
-    "work_unit TEXT, base_s REAL, likely_s REAL, bound_s REAL, bound_bp REAL, p95_s "
-    "REAL, pred_gpu TEXT, pred_mem_gb REAL, pred_cpus REAL, confidence REAL, bundle "
-    "TEXT, history_runs INTEGER, cpu_s REAL, host_mem_gb REAL, gpu_mem_gb REAL, "
-    "gpu_utilisation REAL, power_w REAL, energy_j REAL, step_ms REAL, source TEXT); "
-    "CREATE UNIQUE INDEX jobs_key ON jobs (cluster, raw_id, submit_s, start_s); "
-    "CREATE INDEX jobs_end ON jobs (end_s); "
-    "CREATE INDEX jobs_app ON jobs (user, app, end_s); "
-    "CREATE INDEX jobs_account ON jobs (account, app, end_s); "
-    "CREATE INDEX jobs_submit ON jobs (submit_s); "
-    "CREATE INDEX jobs_name ON jobs (job); "
-    "CREATE TABLE collected (source TEXT PRIMARY KEY, until_s INTEGER NOT NULL)",
-    "ALTER TABLE jobs ADD COLUMN asked_gpus INTEGER; "
-    "ALTER TABLE jobs ADD COLUMN set_mem_gb REAL; "
-    "ALTER TABLE jobs ADD COLUMN pred_wait_s INTEGER",
-    "ALTER TABLE jobs ADD COLUMN step_p95_ms REAL; "
-    "ALTER TABLE jobs ADD COLUMN start_up_s REAL; "
-    "ALTER TABLE jobs ADD COLUMN loader_share REAL; "
-    "ALTER TABLE jobs ADD COLUMN said_gpu_mem_gb REAL; "
-    "ALTER TABLE jobs ADD COLUMN gpus_used INTEGER; "
-    "ALTER TABLE jobs ADD COLUMN captured TEXT",
-    "ALTER TABLE jobs ADD COLUMN kin TEXT",
-    "ALTER TABLE jobs ADD COLUMN mem_gb REAL; "
-    "ALTER TABLE jobs ADD COLUMN asked_mem_gb REAL",
-    "ALTER TABLE jobs ADD COLUMN said_slow REAL",
-    "DROP TABLE IF EXISTS records; DROP TABLE IF EXISTS sidecars",
-};
-
-/* --- making ---------------------------------------------------------------------- */
-
-static int make_versions (sqlite3 *db, int from, int to, struct dn_err *err)
+bool dn_store_is_key (int i)
 {
+    return i == DN_FINISHED_AT_cluster || i == DN_FINISHED_AT_raw_id
+           || i == DN_FINISHED_AT_submit_s || i == DN_FINISHED_AT_start_s;
+}
+
+bool dn_store_is_never_null (int i)
+{
+    return dn_store_is_key (i) || i == DN_FINISHED_AT_end_s || i == DN_FINISHED_AT_user
+           || i == DN_FINISHED_AT_app;
+}
+
+static int make_tables (sqlite3 *db, struct dn_err *err)
+{
+    static const char *const types[] = {[DN_FINISHED_TEXT] = "TEXT",
+                                        [DN_FINISHED_COUNT] = "INTEGER",
+                                        [DN_FINISHED_REAL] = "REAL"};
     char sql[8192];
+    struct dn_buf buf = dn_buf_on (sql, sizeof (sql));
 
-    for (int version = from + 1; version <= to; version++) {
-        struct dn_buf buf = dn_buf_on (sql, sizeof (sql));
-
-        dn_buf_add (&buf, "%s; PRAGMA user_version = %d", steps[version - 1], version);
-        if (buf.cut)
-            return dn_err_set (err, DN_E_BUG, dn_say_err_store_much, version);
-        if (dn_sql_run (db, sql, err) < 0)
-            return dn_err_wrap (err, dn_say_at_store_from, version - 1, version);
-    }
-    return 0;
+    dn_buf_add (&buf,
+                "PRAGMA application_id = %d; PRAGMA user_version = %d; "
+                "CREATE TABLE jobs (id INTEGER PRIMARY KEY",
+                APPLICATION_ID,
+                DN_STORE_VERSION);
+    for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++)
+        dn_buf_add (&buf,
+                    ", %s %s%s",
+                    dn_finished_columns[i].name,
+                    types[dn_finished_columns[i].type],
+                    dn_store_is_never_null (i) ? " NOT NULL" : "");
+    dn_buf_add (
+        &buf,
+        "); CREATE UNIQUE INDEX jobs_key ON jobs (cluster, raw_id, submit_s, start_s); "
+        "CREATE INDEX jobs_end ON jobs (end_s); "
+        "CREATE INDEX jobs_app ON jobs (user, app, end_s); "
+        "CREATE INDEX jobs_account ON jobs (account, app, end_s); "
+        "CREATE INDEX jobs_submit ON jobs (submit_s); "
+        "CREATE INDEX jobs_name ON jobs (job); "
+        "CREATE TABLE collected (source TEXT PRIMARY KEY, until_s INTEGER NOT NULL)");
+    if (buf.cut)
+        return dn_err_set (err, DN_E_BUG, dn_say_err_sql_long);
+    return dn_sql_run (db, sql, err);
 }
 
 /* --- checking -------------------------------------------------------------------- */
@@ -87,8 +74,7 @@ static bool same_text (sqlite3_stmt *a, sqlite3_stmt *b, int i)
 /* Does the file have exactly the required tables? */
 static int compare (sqlite3 *db, sqlite3 *made, struct dn_err *err)
 {
-    static const char sql[] = "SELECT type, name, sql FROM sqlite_master "
-                              "WHERE tbl_name NOT IN ('records', 'sidecars')";
+    static const char sql[] = "SELECT type, name, sql FROM sqlite_master";
     sqlite3_stmt *list = NULL;
     sqlite3_stmt *want = NULL;
     int rc = sqlite3_prepare_v2 (db, sql, -1, &list, NULL);
@@ -114,7 +100,7 @@ static int compare (sqlite3 *db, sqlite3 *made, struct dn_err *err)
     return same && rc == SQLITE_DONE && rc_want == SQLITE_DONE ? 0 : -1;
 }
 
-static int check_tables (sqlite3 *db, int version, struct dn_err *err)
+static int check_tables (sqlite3 *db, struct dn_err *err)
 {
     sqlite3 *made = NULL;
     int rc;
@@ -123,7 +109,7 @@ static int check_tables (sqlite3 *db, int version, struct dn_err *err)
         dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
         rc = -1;
     } else {
-        rc = make_versions (made, 0, version, err);
+        rc = make_tables (made, err);
     }
     if (rc == 0)
         rc = compare (db, made, err);
@@ -141,13 +127,13 @@ int dn_store_schema_check (sqlite3 *db, struct dn_err *err)
         return -1;
     if (application != APPLICATION_ID)
         return dn_err_set (err, DN_E_SYNTAX, dn_say_err_store_program);
-    if (version < 1 || version > DN_STORE_VERSION)
+    if (version != DN_STORE_VERSION)
         return dn_err_set (err,
                            DN_E_VERSION,
                            dn_say_err_store_version,
                            (long long) version,
                            DN_STORE_VERSION);
-    return check_tables (db, (int) version, err) < 0 ? -1 : (int) version;
+    return check_tables (db, err);
 }
 
 static int is_empty (sqlite3 *db, bool *empty, struct dn_err *err)
@@ -164,16 +150,11 @@ static int is_empty (sqlite3 *db, bool *empty, struct dn_err *err)
     return 0;
 }
 
-int dn_store_schema_upgrade (sqlite3 *db, struct dn_err *err)
+int dn_store_schema_make (sqlite3 *db, struct dn_err *err)
 {
-    int version = 0;
     bool empty;
 
     if (is_empty (db, &empty, err) < 0)
         return -1;
-    if (!empty)
-        version = dn_store_schema_check (db, err);
-    if (version < 0 || make_versions (db, version, DN_STORE_VERSION, err) < 0)
-        return -1;
-    return DN_STORE_VERSION;
+    return empty ? make_tables (db, err) : dn_store_schema_check (db, err);
 }

@@ -1,8 +1,7 @@
-/* store_schema.h - the versions of the store, and the upgrade to the newest
+/* store_schema.h - the tables of the store
  *
- * A new store is an empty database, version 0, that takes the same steps as an older
- * store, so both end with the same tables. To add a column of finished jobs: raise the
- * version here and add a step, and the version to version_of () of store.c.
+ * Another column of finished jobs, or another order, is another version, which must be
+ * raised here. A store of another version is refused.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,17 +10,24 @@
 
 #include "jobs/store_sql.h"
 
-#define DN_STORE_VERSION 9
+#define DN_STORE_VERSION 10
 
-/* The version of an open database. -1 with 'err' if its schema is not, letter by
- * letter, that of a version up to the newest.
+/* Column 'i' of finished jobs: is it one of those that identify a row? Those that
+ * reading orders by have no NULL: an unknown user is DN_UNSET there, and an unknown
+ * application
+ * "".
+ */
+bool dn_store_is_key (int i);
+bool dn_store_is_never_null (int i);
+
+/* -1 with 'err' if the schema of an open database is not, letter by letter, that of a
+ * store.
  */
 int dn_store_schema_check (sqlite3 *db, struct dn_err *err);
 
-/* Upgrade an older version, or an empty database, to the newest. Any other database is
- * an error. The caller must run it in a transaction, so that all steps or none take
- * effect. Return the version, or -1 with 'err'.
+/* Make the tables of an empty database, and check those of any other. The caller must
+ * run it in a transaction, so that all are made or none.
  */
-int dn_store_schema_upgrade (sqlite3 *db, struct dn_err *err);
+int dn_store_schema_make (sqlite3 *db, struct dn_err *err);
 
 #endif

@@ -41,7 +41,7 @@ SILENT = [
     (r"daemon/collect/collect_task\.c", r'\{\\"source\\".*'),
     (r"daemon/collect/prometheus\.c", r"( and nvidia_|\)|==0 and |<[0-9]+\) or ).*"),
     (r"(daemon/slurm/ended|jobs/finished)\.c", r"None assigned"),
-    (r"jobs/store(_read|_db|_schema)?\.c", r".*(SELECT|INSERT|DELETE|UPDATE|VALUES|WHERE|AND|FROM|coalesce|PRAGMA|BEGIN|TABLE|SQLite format)( .*|)"),
+    (r"jobs/store(_read|_db|_schema)?\.c", r".*(SELECT|INSERT|DELETE|UPDATE|VALUES|WHERE|AND|FROM|coalesce|PRAGMA|BEGIN|TABLE|NULL|SQLite format)( .*|)"),
     (r"plugin/submit/job_submit_dnnest\.c", r"dnnest: right-sizes deep-learning jobs"),
     (r"plugin/spank/spank_dnnest\.c", r"how the job trains: .*"),
     (r"plugin/spank/help\.c", r".*"),

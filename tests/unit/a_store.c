@@ -50,12 +50,3 @@ int64_t store_ask (const char *sql)
     sqlite3_close (db);
     return answer;
 }
-
-void store_make_version_1 (void)
-{
-    char *sql = tree_text ("tests/data/records_v1.sql");
-
-    store_remove ();
-    store_execute (sql);
-    free (sql);
-}

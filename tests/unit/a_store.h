@@ -18,8 +18,4 @@ void store_execute (const char *sql);
 /* A number from it. */
 int64_t store_ask (const char *sql);
 
-/* Three measured runs in a store of version 1, as the first version of the program has
- * made it, in place of what is there. */
-void store_make_version_1 (void);
-
 #endif

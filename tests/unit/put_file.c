@@ -161,28 +161,14 @@ static void expect_dir (const char *name, const char *says)
     assert_contains (unit_err.text, says);
 }
 
-TEST ("a cluster's directory takes the files of earlier versions once")
+TEST ("a cluster's directory is made with its parent")
 {
     const char *path = scratch_path ("all/alpha");
     const char *parent = scratch_path ("all");
 
-    /* Neither is there: both are made. */
     assert_int_equal (dn_put_state_dir (path, parent, NULL), 0);
     assert_int_equal (mode_of ("all/alpha"), S_IFDIR | 0755);
-    put ("all/records.db", "jobs");
-    put ("all/records.db-wal", "more");
-    put ("all/other", "stays");
     assert_int_equal (dn_put_state_dir (path, parent, NULL), 0);
-    expect_text ("all/alpha/records.db", "jobs");
-    expect_text ("all/alpha/records.db-wal", "more");
-    expect_text ("all/other", "stays");
-    put ("all/records.db", "of another cluster");
-    assert_int_equal (dn_put_state_dir (path, parent, NULL), 0);
-    expect_text ("all/alpha/records.db", "jobs");
-    expect_text ("all/records.db", "of another cluster");
-    /* A directory that the admin names takes nothing. */
-    assert_int_equal (dn_put_state_dir (scratch_path ("all-beta"), parent, NULL), 0);
-    expect_text ("all/records.db", "of another cluster");
     assert_int_equal (dn_put_state_dir (parent, parent, NULL), 0);
 }
 
