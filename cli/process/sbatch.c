@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "report/when.h"
+
 #define VERSION_SLASH         2311 /* "gres/gpu", cpu in tres_per_task */
 #define VERSION_CPUS_FROM_GPU 2405
 #define VERSION_EQUALS        2411 /* "cpu=2,gres/gpu=1" in tres_per_task */
@@ -324,66 +326,21 @@ static int read_time (const struct dn_sbatch *sbatch,
     return 0;
 }
 
-/* The delay of "now+2hours": a number with a unit, or in seconds. False if invalid. */
-static bool read_delay (struct dn_span text, int64_t *seconds)
-{
-    static const struct {
-        const char *name;
-        int64_t seconds;
-    } units[] = {{"", 1},
-                 {"seconds", 1},
-                 {"minutes", 60},
-                 {"hours", 3600},
-                 {"days", 86400},
-                 {"weeks", 7 * 86400}};
-    size_t len = 0;
-    int64_t n;
-
-    while (len < text.len && text.text[len] >= '0' && text.text[len] <= '9')
-        len++;
-    if (dn_int_read ((struct dn_span){text.text, len}, "", 0, COUNT_MAX, &n, NULL) < 0)
-        return false;
-    for (size_t i = 0; i < DN_N_ELEMENTS (units); i++) {
-        size_t unit = strlen (units[i].name);
-        bool one = unit > 0 && text.len - len == unit - 1; /* "1hour" */
-
-        if ((one || text.len - len == unit)
-            && strncasecmp (text.text + len, units[i].name, text.len - len) == 0) {
-            *seconds = n * units[i].seconds;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The seconds until --deadline. Only absolute dates and "now+DELAY" of sbatch.1 are
- * supported.
+/* The seconds until --deadline. Only dates and "now+DELAY" of sbatch.1 are supported.
  */
 static void read_deadline (const struct dn_sbatch *sbatch, int64_t *seconds)
 {
-    static const char *const forms[] = {
-        "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
     const char *text = sbatch->value[DN_SBATCH_DEADLINE];
-    time_t now = time (NULL);
+    const int64_t now_s = (int64_t) time (NULL);
+    int64_t at_s;
 
     if (!text)
         return;
-    if (strncasecmp (text, "now+", 4) == 0
-        && read_delay (dn_span_of (text + 4), seconds))
-        return;
-    for (size_t i = 0; i < DN_N_ELEMENTS (forms); i++) {
-        struct tm moment = {.tm_isdst = -1};
-        const char *end = strptime (text, forms[i], &moment);
-
-        if (!end || *end)
-            continue;
-        *seconds = (int64_t) (mktime (&moment) - now);
-        if (*seconds < 0)
-            *seconds = 0;
-        return;
-    }
-    dn_complain ("warning: --deadline=%s is not supported and ignored",
-                 dn_quote (text, strlen (text)).text);
+    if (dn_when_read (text, "deadline", now_s, &at_s, NULL) == 0)
+        *seconds = at_s > now_s ? at_s - now_s : 0;
+    else
+        dn_complain ("warning: --deadline=%s is not supported and ignored",
+                     dn_quote (text, strlen (text)).text);
 }
 
 /* "[R|B:]SIGNAL[@SECONDS]"; 60 seconds by default (sbatch.1). */

@@ -5,34 +5,38 @@
 #include "when.h"
 
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 static const struct {
     const char *name;
     int64_t seconds;
 } units[] = {
+    {"seconds", 1},
     {"minutes", 60},
     {"hours", 3600},
     {"days", 86400},
     {"weeks", 604800},
 };
 
-/* "7days", "1week". */
-static int read_ago (const char *text, int64_t *seconds)
+/* "7days", "1week", "60" in seconds. */
+static int read_delay (const char *text, int64_t *seconds)
 {
     size_t digits = strspn (text, "0123456789");
     const char *unit = text + digits;
     size_t len = strlen (unit);
     int64_t n;
 
-    if (len < 3
-        || dn_int_read ((struct dn_span){text, digits}, "", 0, 1000000, &n, NULL) < 0)
+    if (dn_int_read ((struct dn_span){text, digits}, "", 0, INT32_MAX, &n, NULL) < 0)
         return -1;
+    *seconds = n;
+    if (len == 0)
+        return 0;
     for (size_t i = 0; i < DN_N_ELEMENTS (units); i++) {
         size_t full = strlen (units[i].name);
 
         if ((len == full || len == full - 1)
-            && strncmp (unit, units[i].name, len) == 0) {
+            && strncasecmp (unit, units[i].name, len) == 0) {
             *seconds = n * units[i].seconds;
             return 0;
         }
@@ -64,15 +68,16 @@ int dn_when_read (const char *text,
                   int64_t *time_s,
                   struct dn_err *err)
 {
-    int64_t ago = 0;
+    int64_t delay = 0;
 
     if (text[0] == '@'
         && dn_int_read (dn_span_of (text + 1), "", 0, INT64_C (1) << 40, time_s, NULL)
                == 0)
         return 0;
-    if (strcmp (text, "now") == 0
-        || (strncmp (text, "now-", 4) == 0 && read_ago (text + 4, &ago) == 0)) {
-        *time_s = now_s - ago;
+    if (strcasecmp (text, "now") == 0
+        || (strncasecmp (text, "now", 3) == 0 && text[3] != '\0'
+            && strchr ("+-", text[3]) && read_delay (text + 4, &delay) == 0)) {
+        *time_s = text[3] == '-' ? now_s - delay : now_s + delay;
         return 0;
     }
     if (read_date (text, time_s) == 0)
