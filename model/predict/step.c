@@ -13,14 +13,17 @@
 
 /* nn.DataParallel drives all devices from one process: its threads take turns in the
  * interpreter during the forward pass, and each time every module is copied for every
- * device, which is about half a forward pass of host work. The backward pass runs
- * outside of the interpreter, a thread per device.
+ * device. The backward pass runs outside of the interpreter, a thread per device, but
+ * these wait for one another, too.
  */
 double dn_host_copies (const struct dn_setup *c, int direction)
 {
-    if (c->parallel != DN_PARALLEL_DATAPARALLEL || direction != DN_FORWARD)
+    const struct dn_constants *k = c->constants;
+
+    if (c->parallel != DN_PARALLEL_DATAPARALLEL || c->replicas <= 1)
         return 1;
-    return c->replicas > 1 ? c->replicas * (1 + c->constants->dataparallel_host) : 1;
+    return direction == DN_FORWARD ? c->replicas * (1 + k->dataparallel_host)
+                                   : 1 + k->dataparallel_threads;
 }
 
 /* Seconds of a group on one device, by what runs first. */

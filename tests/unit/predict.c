@@ -418,6 +418,9 @@ TEST ("one process for all GPUs is slow")
                  > 1.3 * step (BASE ",gpus=2,parallel=dp", A100));
     assert_true (step (BASE ",gpus=4,parallel=dataparallel", A100)
                  > step (BASE ",gpus=2,parallel=dataparallel", A100));
+    /* The second GPU costs as much as the two after it. */
+    assert_true (step (BASE ",gpus=4,parallel=dataparallel", A100)
+                 < 1.58 * step (BASE ",gpus=2,parallel=dataparallel", A100));
     assert_near (step (BASE ",gpus=4,parallel=dataparallel", A100),
                  step (BASE ",gpus=4", A100));
     assert_near (step (BASE ",gpus=1,parallel=dataparallel", A100), step (BASE, A100));
