@@ -16,10 +16,11 @@
 
 /* Of the jobs that run or wait on a pool of nodes. */
 struct dn_guests {
-    double gpus;     /* of its nodes, whether idle or not */
-    double held_s;   /* GPUs of guests, times what is left of their limits */
-    double own_s;    /* GPUs of the others, times their limits */
-    double own_gpus; /* of the others that have a limit */
+    double gpus;      /* of its nodes, whether idle or not */
+    double held_gpus; /* of guests */
+    double held_s;    /* the same, times what is left of their limits */
+    double own_s;     /* GPUs of the others, times their limits */
+    double own_gpus;  /* of the others that have a limit */
 };
 
 /* 'limit_s': 0 or INFINITY: none. 'left_s' of it counts for a guest. */
@@ -29,9 +30,10 @@ void dn_guests_add (struct dn_guests *guests,
                     double limit_s,
                     double left_s);
 
-/* May another guest come to a type that has these pools (as bits)? With it, of the GPU
- * time of guests and that of all GPUs for the mean limit of the others together, the
- * latter must be the share 'keep'. Without others, the guest's own limit is taken.
+/* May another guest come to a type that has these pools (as bits)? With it guests hold
+ * at most half of the GPUs. If there are other guests, and others: of the GPU time of
+ * guests and that of all GPUs for the mean limit of the others together, the latter
+ * must be the share 'keep'. 'keep' 0: in any case; 1: in none.
  */
 bool dn_guests_may (const struct dn_guests *guests,
                     uint64_t pools,

@@ -310,44 +310,63 @@ TEST ("Steer=cheaper and Steer=no are kept")
     assert_int_equal (pass (), 0);
 }
 
-TEST ("guests leave a share of the other type, less than what is idle")
+TEST ("guests leave half of the other type, less than what is idle")
 {
     fill_a100 ();
     for (int i = 0; i < 8; i++)
         add_job ("a100", opened);
-    assert_int_equal (pass (), 1); /* 0.15 / 0.85 of eight GPUs */
+    assert_int_equal (pass (), 4); /* half of eight GPUs, which no job requests */
     assert_int_equal (pass (), 0);
-    scene->site.rules.keep = 0.6;
-    assert_int_equal (pass (), 4);
     scene->site.rules.keep = 0;
-    assert_int_equal (pass (), 3);
+    assert_int_equal (pass (), 4);
+}
+
+/* It holds a GPU of v1 for 'hours'. */
+static struct dn_link_job *add_guest (int hours)
+{
+    struct dn_link_job *guest = add_running ("v1", hours);
+
+    guest->tres_per[DN_TRES_PER_NODE] = "gres:gpu:1";
+    set_comment (guest, opened);
+    return guest;
 }
 
 TEST (
     "guests count by what is left of their limits, the other jobs by their mean limit")
 {
     struct dn_link_job *own = add_running ("v1", 20);
-    struct dn_link_job *guest = add_running ("v1", 20);
+    struct dn_link_job *guest = add_guest (20);
 
-    own->tres_per[DN_TRES_PER_NODE] = guest->tres_per[DN_TRES_PER_NODE] = "gres:gpu:1";
+    own->tres_per[DN_TRES_PER_NODE] = "gres:gpu:1";
     nodes[2].gres_used = "gpu:v100:2";
-    own->limit_s = HOUR;
+    own->limit_s = 29 * HOUR;
     waiting (opened);
-    assert_int_equal (pass (), 0); /* 21 h of at most 8 x 1 h x 0.15 / 0.85 */
-    own->limit_s = 20 * HOUR;
+    assert_int_equal (pass (), 0); /* 41 h of at most 8 x 29 h x 0.15 / 0.85 */
+    own->limit_s = 30 * HOUR;
     assert_int_equal (pass (), 1);
     waiting (opened);
-    set_comment (guest, opened);
-    scene->site.rules.keep = 0.74;
-    assert_int_equal (pass (), 0); /* 2 x 21 h and 20 h of at most 56.2 h */
-    guest->end = NOW + 14 * HOUR;
+    guest->end = NOW + HOUR;
+    assert_int_equal (pass (), 0); /* 2 x 21 h and 1 h of at most 42.4 h */
+    guest->end = NOW + HOUR / 10;
     assert_int_equal (pass (), 1);
+}
+
+TEST ("a first guest may come whatever the other jobs' limits")
+{
+    add_running ("v1", 20)->limit_s = HOUR;
+    nodes[2].gres_used = "gpu:v100:4";
+    nodes[2].idle_cpus = 0;
+    waiting (opened);
+    assert_int_equal (pass (), 1);
+    waiting (opened);
+    assert_int_equal (pass (), 0);
 }
 
 TEST ("jobs that wait for the other type count by their limits, too")
 {
-    fill_a100 ();
-    add_job ("a100", opened);
+    add_guest (1);
+    nodes[2].gres_used = "gpu:v100:1";
+    waiting (opened);
     add_job ("v100", NULL)->limit_s = HOUR;
     assert_int_equal (pass (), 0);
     jobs[cluster.n_jobs - 1].limit_s = 20 * HOUR;
@@ -382,6 +401,7 @@ TEST ("of two open jobs the one of higher priority is moved")
     high = add_job ("a100", opened);
     high->priority = low->priority + 1;
     set_idle ("v100", 1);
+    nodes[2].gres_used = "gpu:v100:4";
     assert_int_equal (pass (), 1);
     assert_string_equal (high->features, "v100");
 }
