@@ -2,45 +2,19 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "arguments.h"
 #include "base/messages.h"
 #include "base/text.h"
-#include "daemon_log.h"
-#include "loop.h"
 #include "task.h"
 
 /* Seconds for giving moved jobs their own types again before it ends. */
 #define LEAVE_S 20
-
-enum {
-    OPTION_CONF = 256,
-    OPTION_DB,
-    OPTION_DRY_RUN,
-    OPTION_HELP,
-    OPTION_JSON,
-    OPTION_ONCE,
-    OPTION_SINCE,
-    OPTION_OUT,
-    OPTION_VERSION
-};
-
-static const struct option long_options[] = {
-    {"conf", required_argument, NULL, OPTION_CONF},
-    {"db", required_argument, NULL, OPTION_DB},
-    {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"once", no_argument, NULL, OPTION_ONCE},
-    {"out", required_argument, NULL, OPTION_OUT},
-    {"since", required_argument, NULL, OPTION_SINCE},
-    {"version", no_argument, NULL, OPTION_VERSION},
-    {NULL, 0, NULL, 0},
-};
 
 /* In the order of a round. */
 static const struct dn_task *const tasks[] = {
@@ -91,18 +65,8 @@ static void print_help (void)
         "4 data that cannot be read or written, 5 bug or no memory. dnnestd(8)\n");
 }
 
-/* The command line. */
-struct line {
-    struct dn_loop_options options;
-    const struct dn_task *task; /* NULL: all */
-    bool once;
-    bool verbose;
-    bool of_collect; /* an option that only it has */
-    bool done;       /* the line asked for a text only */
-};
-
 /* Seconds since 1970, or a date with or without a time of the day. */
-static int read_since (const char *text, int64_t *since_s)
+static enum dn_daemon_exit read_since (const char *text, int64_t *since_s)
 {
     static const char *const formats[] = {
         "%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"};
@@ -121,99 +85,54 @@ static int read_since (const char *text, int64_t *since_s)
     return dn_loop_usage ("--since", text, dn_say_usage_since);
 }
 
-/* The options that only 'collect' has. */
-static int read_option_of_collect (int option, struct line *line)
+static enum dn_daemon_exit read_line (int argc,
+                                      char **argv,
+                                      struct dn_arguments *line,
+                                      const struct dn_task **task)
 {
-    line->of_collect = true;
-    switch (option) {
-    case OPTION_DB:
-        line->options.store = optarg;
+    struct dn_loop_options *options = &line->options;
+    const char *since = NULL;
+    const struct dn_argument own[] = {
+        {"out", NULL, &options->out},
+        {"db", NULL, &options->store},
+        {"since", NULL, &since},
+        {"json", &options->json, NULL},
+        {0},
+    };
+
+    if (dn_arguments_read (argc, argv, own, print_help, line) != DN_DAEMON_DONE)
+        return DN_DAEMON_USAGE;
+    if (line->done)
         return DN_DAEMON_DONE;
-    case OPTION_JSON:
-        line->options.json = true;
-        return DN_DAEMON_DONE;
-    default:
-        return read_since (optarg, &line->options.since_s);
-    }
-}
-
-static int read_option (int option, struct line *line)
-{
-    switch (option) {
-    case OPTION_DB:
-    case OPTION_JSON:
-    case OPTION_SINCE:
-        return read_option_of_collect (option, line);
-    case 'D':
-        break;
-    case 'v':
-        line->verbose = true;
-        break;
-    case OPTION_CONF:
-        line->options.conf = optarg;
-        break;
-    case OPTION_DRY_RUN:
-        line->options.dry_run = true;
-        break;
-    case OPTION_ONCE:
-        line->once = true;
-        break;
-    case OPTION_OUT:
-        line->options.out = optarg;
-        break;
-    case OPTION_HELP:
-        print_help ();
-        line->done = true;
-        break;
-    case OPTION_VERSION:
-        printf ("dnnestd %s\n", PACKAGE_VERSION);
-        line->done = true;
-        break;
-    default:
-        return DN_DAEMON_USAGE; /* getopt_long () has said why */
-    }
-    return DN_DAEMON_DONE;
-}
-
-static int read_line (int argc, char **argv, struct line *line)
-{
-    int option;
-    int rc;
-
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): there is no other thread yet */
-    while ((option = getopt_long (argc, argv, "Dv", long_options, NULL)) != -1) {
-        rc = read_option (option, line);
-        if (rc != DN_DAEMON_DONE || line->done)
-            return rc;
-    }
+    if (since && read_since (since, &options->since_s) != DN_DAEMON_DONE)
+        return DN_DAEMON_USAGE;
     if (optind < argc) {
-        line->task = task_find (argv[optind]);
-        if (!line->task)
+        *task = task_find (argv[optind]);
+        if (!*task)
             return dn_loop_usage ("task", argv[optind], dn_say_usage_task);
         optind++;
     }
     if (optind < argc)
         return dn_loop_usage ("argument", argv[optind], dn_say_usage_one_task);
-    if (!line->task && (line->once || line->options.dry_run || line->options.out))
+    if (!*task && (line->once || options->dry_run || options->out))
         return dn_loop_usage ("task", "", dn_say_usage_needs_task);
-    if (line->of_collect && (!line->once || line->task != &dn_task_collect))
+    if ((options->store || since || options->json)
+        && (!line->once || *task != &dn_task_collect))
         return dn_loop_usage ("option", "", dn_say_usage_collect);
     return DN_DAEMON_DONE;
 }
 
 int main (int argc, char **argv)
 {
-    struct line line = {
+    struct dn_arguments line = {
         .options = {.name = "dnnestd", .leave_s = LEAVE_S, .since_s = DN_UNSET}};
-    int rc = read_line (argc, argv, &line);
-    const struct dn_task *const one[] = {line.task, NULL};
+    const struct dn_task *one[] = {NULL, NULL};
+    int rc = (int) read_line (argc, argv, &line, &one[0]);
 
     if (rc != DN_DAEMON_DONE || line.done)
         return rc;
-    dn_log_begin ("dnnestd",
-                  line.once ? DN_LOG_PLAIN : dn_log_style_of_service (),
-                  line.verbose ? DN_LOG_DEBUG : DN_LOG_INFO);
+    dn_arguments_log (&line, line.once);
     if (line.once)
-        return (int) dn_loop_once (&line.options, line.task);
-    return (int) dn_loop_run (&line.options, line.task ? one : tasks);
+        return (int) dn_loop_once (&line.options, one[0]);
+    return (int) dn_loop_run (&line.options, one[0] ? one : tasks);
 }
