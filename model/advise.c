@@ -574,7 +574,7 @@ static bool read_known (struct making *m)
         return false;
     m->network = dn_apps_network (learner->apps, learner->known);
     if (m->network && spec->model[0] == '\0')
-        snprintf (spec->model, sizeof (spec->model), "captured");
+        memcpy (spec->model, "captured", sizeof ("captured"));
     return !dn_keyset_is_empty (dn_spec_network_keys (spec));
 }
 

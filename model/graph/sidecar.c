@@ -248,7 +248,7 @@ int dn_sidecar_read_layers (struct json_object *json,
     if (!ops || json_object_array_length (ops) == 0)
         return dn_err_set (err, DN_E_RANGE, dn_say_err_ops_missing);
     if (layers->name[0] == '\0')
-        snprintf (layers->name, sizeof (layers->name), "graph");
+        memcpy (layers->name, "graph", sizeof ("graph"));
     return read_layers (ops, changes, layers, deadline, err);
 }
 
