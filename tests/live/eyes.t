@@ -149,7 +149,7 @@ for qos in novolta wide strict one; do
 done
 submit -H --qos=novolta
 like 'a job of a QOS without V100 stays' "$gpus" 'gpu:a100:1'
-is 'a job that stays gets the CPUs that an A100 needs' "$(cluster_job_field "$job" NumCPUs)" 13
+is 'a job that stays gets the CPUs that an A100 needs' "$(cluster_job_field "$job" NumCPUs)" 14
 scancel "$job"
 submit -H --qos=wide
 like 'a job of a QOS with at least 15 CPUs moves' "$gpus" '^v100 .*gpu:1'
@@ -173,7 +173,7 @@ live_see
 job=$(cluster_as_user sbatch --parsable -H -p mem --gres=gpu:a100:1 -c 16 -t 1:00:00 \
     --comment="$M" job.sh 2>"$dir/said")
 like 'memory of the default per CPU of the partition is kept' \
-    "$(scontrol show job -o "$job")" 'NumCPUs=13 .*MinMemoryNode=48000M'
+    "$(scontrol show job -o "$job")" 'NumCPUs=14 .*MinMemoryNode=48000M'
 scancel "$job"
 
 # --- without a snapshot ------------------------------------------------------------------
