@@ -73,7 +73,7 @@ compiles() {
         "${cc[@]}" "${include[@]}" -std=gnu11 -fsyntax-only -Wall -Wextra -Wno-unused-parameter -Werror \
             -D_GNU_SOURCE -DPACKAGE_VERSION='"0"' -DDN_SLURM_VERSION='"0"' -DDNNEST_PYTHON_DIR='"/"' \
             -I"${abs_top_builddir:-$top}" -I"$top" -I"$top/model" -I"$top/plugin" -I"$top/tests/unit" \
-            -I"$top/tests/plugin" "$top/$file" || return 1
+            -I"$top/tests/plugin" -I"$top/tests/fuzz" "$top/$file" || return 1
     done
 }
 
