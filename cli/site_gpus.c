@@ -103,8 +103,7 @@ int dn_gpus_wanted_take (const struct dn_options *given, struct dn_gpus_wanted *
 static const struct dn_device *guess_device (const struct dn_site *site,
                                              const char *name)
 {
-    const struct dn_products none = {.n = 0};
-    struct dn_gpu_guess guess = dn_gpu_guess (&site->catalogue, name, SHARED, &none);
+    struct dn_gpu_guess guess = dn_gpu_guess (&site->catalogue, name, SHARED, NULL);
 
     if (guess.device && guess.doubt[0] != '\0')
         dn_complain ("note: %s assumed %s", guess.doubt, guess.device->name);
@@ -152,12 +151,11 @@ static void add_guessed (struct dn_site_gpus *gpus,
     for (int64_t i = 0; cluster && i < cluster->n_groups; i++) {
         const struct dn_node_group *group = &cluster->groups[i];
         struct dn_gpu_type type = {.n_nodes = DN_UNSET};
-        const struct dn_products none = {.n = 0};
         struct dn_gpu_guess guess;
 
         if (group->type[0] == '\0' || has (gpus, group->type))
             continue;
-        guess = dn_gpu_guess (&site->catalogue, group->type, group->gpus, &none);
+        guess = dn_gpu_guess (&site->catalogue, group->type, group->gpus, NULL);
         if (!guess.device)
             continue;
         memcpy (type.type, group->type, sizeof (type.type));

@@ -13,16 +13,18 @@
 /* Options of one program and of both. */
 #define OPTIONS_MAX 16
 
-static int list_options (struct dn_argument *all,
-                         const struct dn_argument *common,
-                         const struct dn_argument *own)
+/* A list, and the same for getopt_long (), behind the first n of both. Return how many
+ * there are then.
+ */
+static int add_options (const struct dn_argument *list,
+                        struct dn_argument *all,
+                        struct option *options,
+                        int n)
 {
-    int n = 0;
-
-    for (const struct dn_argument *argument = common; argument->name; argument++)
-        all[n++] = *argument;
-    for (const struct dn_argument *argument = own; argument->name; argument++)
-        all[n++] = *argument;
+    for (; list->name; list++, n++) {
+        all[n] = *list;
+        options[n] = (struct option){list->name, list->value != NULL, NULL, 0};
+    }
     return n;
 }
 
@@ -44,14 +46,13 @@ enum dn_daemon_exit dn_arguments_read (int argc,
     };
     struct dn_argument all[OPTIONS_MAX];
     struct option options[OPTIONS_MAX + 1] = {{0}};
-    int n = list_options (all, common, own);
     int which;
     int option;
 
-    for (int i = 0; i < n; i++)
-        options[i] = (struct option){all[i].name, all[i].value != NULL, NULL, 0};
+    add_options (own, all, options, add_options (common, all, options, 0));
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): there is no other thread yet */
-    while ((option = getopt_long (argc, argv, "Dv", options, &which)) != -1) {
+    while (!asks_help && !asks_version
+           && (option = getopt_long (argc, argv, "Dv", options, &which)) != -1) {
         if (option == '?')
             return DN_DAEMON_USAGE; /* getopt_long () has said why */
         if (option == 'v')
@@ -60,14 +61,12 @@ enum dn_daemon_exit dn_arguments_read (int argc,
             *all[which].flag = true;
         else if (option == 0)
             *all[which].value = optarg;
-        if (asks_help)
-            help ();
-        if (asks_version)
-            printf ("%s %s\n", arguments->options.name, PACKAGE_VERSION);
-        arguments->done = asks_help || asks_version;
-        if (arguments->done)
-            break;
     }
+    if (asks_help)
+        help ();
+    if (asks_version)
+        printf ("%s %s\n", arguments->options.name, PACKAGE_VERSION);
+    arguments->done = asks_help || asks_version;
     return DN_DAEMON_DONE;
 }
 

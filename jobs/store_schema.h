@@ -14,8 +14,7 @@
 
 /* Column 'i' of finished jobs: is it one of those that identify a row? Those that
  * reading orders by have no NULL: an unknown user is DN_UNSET there, and an unknown
- * application
- * "".
+ * application "".
  */
 bool dn_store_is_key (int i);
 bool dn_store_is_never_null (int i);

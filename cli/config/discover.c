@@ -250,15 +250,13 @@ static void print_json (const struct found *list, int n, const char *from)
 /* Guess the devices. */
 static void guess_all (struct found *list, int n, const struct dn_catalogue *catalogue)
 {
-    const struct dn_products none = {.n = 0};
-    struct dn_products all = none;
+    struct dn_products all = {.n = 0};
     bool sure = true;
 
     for (int i = 0; i < n; i++) {
         struct dn_gpu_guess *guess = &list[i].guess;
 
-        *guess =
-            dn_gpu_guess (catalogue, list[i].least.type, list[i].least.gpus, &none);
+        *guess = dn_gpu_guess (catalogue, list[i].least.type, list[i].least.gpus, NULL);
         if (guess->device && guess->device->slice)
             continue;
         if (guess->device)

@@ -43,8 +43,7 @@ static const char *type_of (const struct dn_lookback *lookback, const char *type
 /* What it is predicted on matters little: what counts are the runs themselves. */
 static void add_type (struct dn_site *site, const char *name)
 {
-    const struct dn_products none = {.n = 0};
-    struct dn_gpu_guess guess = dn_gpu_guess (&site->catalogue, name, DN_UNSET, &none);
+    struct dn_gpu_guess guess = dn_gpu_guess (&site->catalogue, name, DN_UNSET, NULL);
     const struct dn_device *device = guess.device;
     char text[3 * DN_NAME_MAX];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));

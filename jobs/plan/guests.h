@@ -6,6 +6,9 @@
  * this is what is bounded, by a share of the mean time limit of those jobs. Short
  * guests and those that end soon count little.
  *
+ * On few GPUs that alone would leave all of them idle while others wait, so a first
+ * guest may come, and all where no job requests the type; but never to more than half.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #ifndef DN_GUESTS_H

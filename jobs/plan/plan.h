@@ -82,8 +82,8 @@ int dn_plan_reserve (struct dn_plan *plan,
 /* Drop all reservations. */
 void dn_plan_forget (struct dn_plan *plan);
 
-/* The idle GPUs of a type; 'all', if not NULL, gets all of its GPUs. */
-int64_t dn_plan_idle (const struct dn_plan *plan, int type, int64_t *all);
+/* The idle GPUs of a type. */
+int64_t dn_plan_idle (const struct dn_plan *plan, int type);
 
 /* A job starts on nodes that have room for it; ends; or gets another limit. A job is
  * found by its type and number. -1 without memory.

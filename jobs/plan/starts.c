@@ -198,16 +198,12 @@ void dn_plan_extend (struct dn_plan *plan, int type, int64_t job, double by_s)
     }
 }
 
-int64_t dn_plan_idle (const struct dn_plan *plan, int type, int64_t *all)
+int64_t dn_plan_idle (const struct dn_plan *plan, int type)
 {
-    int64_t idle = 0, gpus = 0;
+    int64_t idle = 0;
 
-    for (int32_t i = plan->first[type]; i >= 0; i = plan->nodes[i].next) {
+    for (int32_t i = plan->first[type]; i >= 0; i = plan->nodes[i].next)
         idle += plan->nodes[i].idle.gpus;
-        gpus += plan->nodes[i].gpus;
-    }
-    if (all)
-        *all = gpus;
     return idle;
 }
 

@@ -253,7 +253,7 @@ static uint64_t idle_pools (const struct state *state)
     uint64_t pools = 0;
 
     for (int pool = 0; pool < state->sim->n_pools; pool++)
-        if (dn_plan_idle (state->plan, pool, NULL) > 0)
+        if (dn_plan_idle (state->plan, pool) > 0)
             pools |= UINT64_C (1) << pool;
     return pools;
 }

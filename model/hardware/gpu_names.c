@@ -298,7 +298,7 @@ struct dn_gpu_guess dn_gpu_guess (const struct dn_catalogue *catalogue,
     struct dn_gpu_guess guess = {.device = NULL};
     struct dn_buf doubt = dn_buf_on (guess.doubt, sizeof (guess.doubt));
 
-    for (int i = 0; i < products->n; i++)
+    for (int i = 0; products && i < products->n; i++)
         for (int j = 0; j < meant.n; j++)
             if (is_of (meant.list[j], products->devices[i])) {
                 guess.device = meant.list[j];

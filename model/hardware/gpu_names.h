@@ -59,8 +59,8 @@ struct dn_gpu_guess {
 };
 
 /* Guess the device of a type of which a node has 'per_node'. Where more than one is
- * possible, it is that with the least memory, and for four and more of a node one that
- * is no PCIe board.
+ * possible, it is one of 'products' (NULL: none), else that with the least memory, and
+ * for four and more of a node one that is no PCIe board.
  */
 struct dn_gpu_guess dn_gpu_guess (const struct dn_catalogue *catalogue,
                                   const char *type,
