@@ -50,9 +50,11 @@ enum dn_daemon_exit dn_arguments_read (int argc,
     int option;
 
     add_options (own, all, options, add_options (common, all, options, 0));
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): there is no other thread yet */
-    while (!asks_help && !asks_version
-           && (option = getopt_long (argc, argv, "Dv", options, &which)) != -1) {
+    while (!asks_help && !asks_version) {
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): there is no other thread yet */
+        option = getopt_long (argc, argv, "Dv", options, &which);
+        if (option == -1)
+            break;
         if (option == '?')
             return DN_DAEMON_USAGE; /* getopt_long () has said why */
         if (option == 'v')
