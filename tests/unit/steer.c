@@ -17,7 +17,7 @@
 #include "tests/sim/sim_link.h"
 
 #define NOW      INT64_C (1700000000)
-#define JOBS_MAX 20010
+#define JOBS_MAX 25010
 #define HOUR     3600
 
 /* Two nodes a1 a2 of four a100, two v1 v2 of four v100, in partition gpu. */
@@ -814,7 +814,7 @@ TEST ("of 20,000 pending jobs 500 of each type are planned")
     dn_steer_queue_free (queue);
 }
 
-TEST ("a pass over 20,000 pending jobs costs little")
+TEST ("a pass over 20,000 pending jobs and 5,000 guests costs little")
 {
     struct rusage before;
     struct rusage after;
@@ -823,11 +823,13 @@ TEST ("a pass over 20,000 pending jobs costs little")
     fill_a100 ();
     for (int i = 0; i < 20000; i++)
         add_job ("a100", opened)->limit_s = 9 * HOUR; /* a human's: none is moved */
+    for (int i = 0; i < 5000; i++)
+        add_guest (20);
     getrusage (RUSAGE_SELF, &before);
     assert_int_equal (pass (), 0);
     getrusage (RUSAGE_SELF, &after);
     ms = 1e3 * (double) (after.ru_utime.tv_sec - before.ru_utime.tv_sec)
          + (double) (after.ru_utime.tv_usec - before.ru_utime.tv_usec) / 1e3;
-    print_message ("# a pass over 20000 pending jobs: %.0f ms\n", ms);
+    print_message ("# a pass over 20000 pending jobs, 5000 guests: %.0f ms\n", ms);
     assert_true (ms < 2000); /* on a busy machine, with sanitizers */
 }
