@@ -57,162 +57,109 @@ double dn_student_score (double quantile, double freedom)
 }
 
 /* The value below which that share lies, by Kaplan and Meier. */
-static double plain_quantile (const struct dn_scores *sorted,
-                              double level,
-                              const bool *skip)
+static double plain_quantile (const struct dn_scored *sorted, int n, double level)
 {
     double at_risk = 0;
     double survive = 1;
     double last = 0;
 
-    for (int i = 0; i < sorted->n; i++)
-        if (!skip || !skip[i])
-            at_risk += sorted->weight[i];
-    for (int i = 0; i < sorted->n; i++) {
-        if (skip && skip[i])
-            continue;
-        last = sorted->value[i];
-        if (!sorted->censored[i] && at_risk > 0)
-            survive *= fmax (1 - sorted->weight[i] / at_risk, 0);
-        at_risk -= sorted->weight[i];
+    for (int i = 0; i < n; i++)
+        at_risk += sorted[i].weight;
+    for (int i = 0; i < n; i++) {
+        last = sorted[i].value;
+        if (!sorted[i].censored && at_risk > 0)
+            survive *= fmax (1 - sorted[i].weight / at_risk, 0);
+        at_risk -= sorted[i].weight;
         if (1 - survive >= level - 1e-12)
             return last;
     }
     return last;
 }
 
-double dn_scores_quantile (const struct dn_scores *sorted,
-                           double level,
-                           const bool *skip)
+double dn_scores_quantile (const struct dn_scored *sorted, int n, double level)
 {
     double sum = 0;
     double squares = 0;
 
-    for (int i = 0; i < sorted->n; i++)
-        if (!skip || !skip[i]) {
-            sum += sorted->weight[i];
-            squares += sorted->weight[i] * sorted->weight[i];
-        }
+    for (int i = 0; i < n; i++) {
+        sum += sorted[i].weight;
+        squares += sorted[i].weight * sorted[i].weight;
+    }
     /* Vovk's (n + 1) / n, where n is the number of equal weights with this variance. */
     if (sum > 0)
         level *= 1 + squares / (sum * sum);
-    return plain_quantile (sorted, level, skip);
+    return plain_quantile (sorted, n, level);
 }
 
 /* --- the scores ------------------------------------------------------------------ */
 
-struct score {
-    double value;
-    bool censored;
-    int at;
-    int scheme;
-};
-
 static int compare (const void *a, const void *b)
 {
-    const struct score *x = a;
-    const struct score *y = b;
+    const struct dn_scored *x = a;
+    const struct dn_scored *y = b;
 
     /* A measured value sorts before a censored one of the same size. */
     if (x->value < y->value || x->value > y->value)
         return x->value < y->value ? -1 : 1;
     if (x->censored != y->censored)
         return x->censored ? 1 : -1;
-    if (x->at != y->at)
-        return x->at - y->at;
-    return x->scheme - y->scheme;
+    if (x->left_out->at != y->left_out->at)
+        return x->left_out->at - y->left_out->at;
+    return (x->left_out > y->left_out) - (x->left_out < y->left_out);
 }
 
-static int list_scores (const struct dn_training *training,
-                        const struct dn_case_set *set,
-                        const struct dn_domain *domain,
-                        enum dn_quantity quantity,
-                        enum dn_law law,
-                        struct score *list)
+/* Of memory the white box states the spread, and the scheme does not matter. */
+static void list_scores (const struct dn_case_set *set,
+                         const struct dn_domain *domain,
+                         struct dn_pool *pool)
 {
-    const struct dn_runs *runs = &training->runs;
-    bool step = quantity == DN_QUANTITY_STEP;
-    int n = 0;
+    bool step = set->quantity == DN_QUANTITY_STEP;
 
-    for (int s = 0; s < (step ? DN_N_SCHEMES : 1); s++)
-        for (int i = 0; i < set->n; i++) {
-            const struct dn_example *run = &runs->runs[set->index[i]];
+    pool->n = step ? set->n_unseen : set->n;
+    for (int i = 0; i < pool->n; i++) {
+        const struct dn_left_out *out = step ? set->unseen[i] : &set->left_out[i];
+        struct dn_scored *score = &pool->sorted[i];
 
-            if (!step)
-                list[n++] = (struct score){
-                    run->ratio[quantity] / run->memory_sigma, false, i, s};
-            else if (dn_scheme_is_unseen (set, s)
-                     && set->judged[dn_case_at (set, s, i)])
-                list[n++] =
-                    (struct score){dn_case_error (set, domain, s, i)
-                                       / dn_case_sigma (set, runs, domain, s, i),
-                                   run->censored,
-                                   i,
-                                   s};
-        }
-    for (int i = 0; i < n && law == DN_LAW_WITHIN; i++)
-        list[i].value =
-            list[i].censored ? fmax (list[i].value, 0) : fabs (list[i].value);
-    qsort (list, (size_t) n, sizeof (*list), compare);
-    return n;
-}
-
-static void take_scores (const struct score *list, int n, struct dn_pool *pool)
-{
-    pool->sorted.n = n;
-    for (int i = 0; i < n; i++) {
-        const struct score *score = &list[i];
-
-        pool->sorted.value[i] = score->value;
-        pool->sorted.censored[i] = score->censored;
-        pool->at[i] = score->at;
-        pool->voter[i] = pool->set->unit[score->at];
-        pool->level[i] =
-            pool->set->level[dn_case_at (pool->set, score->scheme, score->at)];
+        score->left_out = out;
+        score->voter = set->unit[out->at];
+        score->censored = step && out->run->censored;
+        score->value =
+            step ? dn_left_out_error (out, domain) / dn_left_out_sigma (out, domain)
+                 : out->ratio / out->run->memory_sigma;
+        if (pool->law == DN_LAW_WITHIN)
+            score->value =
+                score->censored ? fmax (score->value, 0) : fabs (score->value);
     }
+    qsort (pool->sorted, (size_t) pool->n, sizeof (*pool->sorted), compare);
 }
 
-int dn_pool_make (const struct dn_training *training,
+int dn_pool_make (const struct dn_runs *runs,
                   const struct dn_case_set *set,
                   const struct dn_domain *domain,
-                  enum dn_quantity quantity,
                   enum dn_law law,
                   struct dn_pool *pool,
                   struct dn_err *err)
 {
     size_t n = (size_t) set->n * DN_N_SCHEMES + 1;
     size_t n_voters = (size_t) set->n_units + 1;
-    dn_cleanup (dn_free_ptr) struct score *list = malloc (n * sizeof (*list));
 
-    pool->runs = &training->runs;
-    pool->set = set;
+    pool->runs = runs;
+    pool->quantity = set->quantity;
     pool->law = law;
     pool->n_voters = set->n_units;
-    pool->sorted.value = malloc (n * sizeof (double));
-    pool->sorted.weight = malloc (n * sizeof (double));
-    pool->sorted.censored = malloc (n * sizeof (bool));
-    pool->at = malloc (n * sizeof (int));
-    pool->voter = malloc (n * sizeof (int));
-    pool->level = malloc (n * sizeof (*pool->level));
+    pool->sorted = calloc (n, sizeof (*pool->sorted));
     pool->counts = malloc (n_voters * sizeof (int));
     pool->means = malloc (n_voters * sizeof (double));
     pool->means_sorted = malloc (n_voters * sizeof (double));
-    if (!list || !pool->sorted.value || !pool->sorted.weight || !pool->sorted.censored
-        || !pool->at || !pool->voter || !pool->level || !pool->counts || !pool->means
-        || !pool->means_sorted)
+    if (!pool->sorted || !pool->counts || !pool->means || !pool->means_sorted)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    take_scores (list, list_scores (training, set, domain, quantity, law, list), pool);
+    list_scores (set, domain, pool);
     return 0;
 }
 
 void dn_pool_free (struct dn_pool *pool)
 {
-    free (pool->sorted.value);
-    free (pool->sorted.weight);
-    free (pool->sorted.censored);
-    free (pool->at);
-    free (pool->voter);
-    free (pool->level);
+    free (pool->sorted);
     free (pool->counts);
     free (pool->means);
     free (pool->means_sorted);
@@ -228,14 +175,14 @@ struct choice {
     const char *kind; /* NULL: all */
 };
 
-static bool is_chosen (const struct dn_pool *pool, const struct choice *choice, int i)
+static bool is_chosen (const struct dn_left_out *out, const struct choice *choice)
 {
-    const struct dn_example *run = &pool->runs->runs[pool->set->index[pool->at[i]]];
+    const struct dn_example *run = out->run;
 
     for (int l = 0; l < DN_N_LABELS; l++)
         if (choice->skip[l] >= 0 && run->label[l] == choice->skip[l])
             return false;
-    return (choice->level < 0 || (int) pool->level[i] >= choice->level)
+    return (choice->level < 0 || (int) out->level >= choice->level)
            && (!choice->kind || strcmp (run->kind, choice->kind) == 0);
 }
 
@@ -247,15 +194,16 @@ static int vote (struct dn_pool *pool, const struct choice *choice)
     int n = 0;
 
     memset (pool->counts, 0, (size_t) pool->n_voters * sizeof (int));
-    for (int i = 0; i < pool->sorted.n; i++) {
-        bool chosen = is_chosen (pool, choice, i);
+    for (int i = 0; i < pool->n; i++) {
+        struct dn_scored *score = &pool->sorted[i];
+        bool chosen = is_chosen (score->left_out, choice);
 
-        pool->sorted.weight[i] = chosen ? 1 : 0;
-        n += chosen && pool->counts[pool->voter[i]]++ == 0;
+        score->weight = chosen ? 1 : 0;
+        n += chosen && pool->counts[score->voter]++ == 0;
     }
-    for (int i = 0; i < pool->sorted.n; i++)
-        if (pool->sorted.weight[i] > 0)
-            pool->sorted.weight[i] = 1.0 / pool->counts[pool->voter[i]];
+    for (int i = 0; i < pool->n; i++)
+        if (pool->sorted[i].weight > 0)
+            pool->sorted[i].weight = 1.0 / pool->counts[pool->sorted[i].voter];
     return n;
 }
 
@@ -273,14 +221,14 @@ struct law {
 static struct law find_law (struct dn_pool *pool)
 {
     double *work = pool->means_sorted;
-    const struct dn_scores *scores = &pool->sorted;
+    const struct dn_scored *scores = pool->sorted;
     struct law law = {.n = 0};
     int n_above = 0;
 
     memset (pool->means, 0, (size_t) pool->n_voters * sizeof (double));
-    for (int i = 0; i < scores->n; i++)
-        if (scores->weight[i] > 0)
-            pool->means[pool->voter[i]] += scores->weight[i] * scores->value[i];
+    for (int i = 0; i < pool->n; i++)
+        if (scores[i].weight > 0)
+            pool->means[scores[i].voter] += scores[i].weight * scores[i].value;
     for (int v = 0; v < pool->n_voters; v++)
         if (pool->counts[v] > 0)
             work[law.n++] = pool->means[v];
@@ -291,11 +239,11 @@ static struct law find_law (struct dn_pool *pool)
     for (int i = law.n / 2; i < law.n; i++, n_above++)
         law.between += pow (work[i] - law.centre, 2);
     law.between /= n_above;
-    for (int i = 0; i < scores->n; i++)
-        if (scores->weight[i] > 0)
+    for (int i = 0; i < pool->n; i++)
+        if (scores[i].weight > 0)
             law.within +=
-                2 * scores->weight[i]
-                * pow (fmax (scores->value[i] - pool->means[pool->voter[i]], 0), 2)
+                2 * scores[i].weight
+                * pow (fmax (scores[i].value - pool->means[scores[i].voter], 0), 2)
                 / law.n;
     return law;
 }
@@ -332,8 +280,8 @@ static double quantile_of (struct dn_pool *pool, double level, const struct law 
     double value;
 
     if (pool->law == DN_LAW_WITHIN)
-        return plain_quantile (&pool->sorted, 2 * level - 1, NULL);
-    value = dn_scores_quantile (&pool->sorted, level, NULL);
+        return plain_quantile (pool->sorted, pool->n, 2 * level - 1);
+    value = dn_scores_quantile (pool->sorted, pool->n, level);
     if (level > 0.5 && law->n > 1 && law->n * (1 - level) < 1)
         value = fmax (value, law_quantile (law, level));
     return value;
@@ -401,7 +349,7 @@ static bool fit_kind (struct dn_pool *pool,
     for (int i = 0; i < q->n; i++) {
         double level = pool->law == DN_LAW_WITHIN ? 2 * levels[i] - 1 : levels[i];
         double beyond = n_votes * fmin (level, 1 - level);
-        double own = plain_quantile (&pool->sorted, level, NULL);
+        double own = plain_quantile (pool->sorted, pool->n, level);
 
         if (own > 0 && pool->law == DN_LAW_BOUNDS)
             own *= margin;
@@ -435,7 +383,6 @@ static void fit_kinds (struct dn_pool *pool,
 
 /* What was validated less has no smaller bound. */
 void dn_bounds_fit (struct dn_pool *pool,
-                    enum dn_quantity quantity,
                     double margin,
                     const int skip[DN_N_LABELS],
                     struct dn_bounds *bounds)
@@ -444,11 +391,11 @@ void dn_bounds_fit (struct dn_pool *pool,
     struct dn_quantiles q;
 
     memset (bounds, 0, sizeof (*bounds));
-    if (pool->sorted.n == 0)
+    if (pool->n == 0)
         return;
     start_quantiles (pool, &bounds->all);
     fit_quantiles (pool, &all, 1, margin, &bounds->all);
-    if (quantity != DN_QUANTITY_STEP)
+    if (pool->quantity != DN_QUANTITY_STEP)
         return;
     start_quantiles (pool, &q);
     for (int level = DN_VALIDATED_STACK; level >= DN_VALIDATED_NOTHING; level--) {

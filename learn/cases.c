@@ -74,16 +74,14 @@ static int count_votes (const struct dn_case_set *set,
  * times of a code have an error in common; its memory is counted, and each model has an
  * error of its own.
  */
-static int weigh (struct dn_case_set *set,
-                  const struct dn_runs *runs,
-                  enum dn_quantity quantity)
+static int weigh (struct dn_case_set *set, const struct dn_runs *runs)
 {
     static const enum dn_label alike[2] = {DN_LABEL_MODEL, DN_LABEL_SOURCE};
     static const enum dn_label families[2] = {DN_LABEL_CODE, DN_LABEL_FAMILY};
 
     set->n_units = count_votes (set,
                                 runs,
-                                quantity == DN_QUANTITY_MEMORY ? alike : families,
+                                set->quantity == DN_QUANTITY_MEMORY ? alike : families,
                                 set->vote,
                                 set->unit);
     if (set->n_units < 0 || count_votes (set, runs, alike, set->weight, NULL) < 0)
@@ -95,9 +93,9 @@ static int weigh (struct dn_case_set *set,
     return 0;
 }
 
-size_t dn_case_at (const struct dn_case_set *set, int scheme, int i)
+struct dn_left_out *dn_left_out_by (const struct dn_case_set *set, int scheme)
 {
-    return (size_t) scheme * (size_t) set->n + (size_t) i;
+    return set->left_out + (ptrdiff_t) scheme * set->n;
 }
 
 bool dn_scheme_is_unseen (const struct dn_case_set *set, int scheme)
@@ -118,49 +116,52 @@ bool dn_scheme_is_unseen (const struct dn_case_set *set, int scheme)
     }
 }
 
+void dn_unseen_list (struct dn_case_set *set)
+{
+    set->n_unseen = 0;
+    for (int s = 0; s < DN_N_SCHEMES; s++)
+        for (int i = 0; dn_scheme_is_unseen (set, s) && i < set->n; i++)
+            if (dn_left_out_by (set, s)[i].judged)
+                set->unseen[set->n_unseen++] = dn_left_out_by (set, s) + i;
+}
+
 int dn_case_set_init (struct dn_case_set *set,
                       const struct dn_runs *runs,
                       enum dn_quantity quantity,
                       struct dn_err *err)
 {
     size_t n;
-    size_t all;
 
-    memset (set, 0, sizeof (*set));
+    *set = (struct dn_case_set){.quantity = quantity};
     set->index = dn_runs_with (runs, quantity, &set->n);
     n = (size_t) (set->n > 0 ? set->n : 1);
-    all = n * DN_N_SCHEMES;
     set->unit = calloc (n, sizeof (int));
     set->vote = calloc (n, sizeof (double));
     set->weight = calloc (n, sizeof (double));
-    set->residual = calloc (all, sizeof (double));
-    set->distance = calloc (all, sizeof (double));
-    set->ratio = calloc (all, sizeof (double));
-    set->judged = calloc (all, sizeof (bool));
-    set->level = calloc (all, sizeof (*set->level));
-    set->corrected = calloc (all, sizeof (bool));
-    if (set->index && set->unit && set->vote && set->weight && set->residual
-        && set->distance && set->ratio && set->judged && set->level && set->corrected
-        && (set->n == 0 || weigh (set, runs, quantity) == 0)) {
-        for (int i = 0; i < set->n * DN_N_SCHEMES; i++)
-            set->ratio[i] = runs->runs[set->index[i % set->n]].ratio[quantity];
-        return 0;
+    set->left_out = calloc (n * DN_N_SCHEMES, sizeof (*set->left_out));
+    set->unseen = calloc (n * DN_N_SCHEMES, sizeof (*set->unseen));
+    if (!set->index || !set->unit || !set->vote || !set->weight || !set->left_out
+        || !set->unseen || (set->n > 0 && weigh (set, runs) < 0)) {
+        dn_case_set_free (set);
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
     }
-    dn_case_set_free (set);
-    return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    for (int i = 0; i < set->n * DN_N_SCHEMES; i++) {
+        int at = i % set->n;
+        const struct dn_example *run = &runs->runs[set->index[at]];
+
+        set->left_out[i] = (struct dn_left_out){
+            .run = run, .at = at, .vote = set->vote[at], .ratio = run->ratio[quantity]};
+    }
+    return 0;
 }
 
 void dn_case_set_free (struct dn_case_set *set)
 {
     free (set->index);
+    free (set->unit);
     free (set->vote);
     free (set->weight);
-    free (set->residual);
-    free (set->distance);
-    free (set->ratio);
-    free (set->judged);
-    free (set->level);
-    free (set->corrected);
-    free (set->unit);
+    free (set->left_out);
+    free (set->unseen);
     memset (set, 0, sizeof (*set));
 }

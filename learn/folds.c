@@ -320,14 +320,13 @@ static int judge_fold (struct dn_training *training,
         || find_residuals (training, set, split, err) < 0)
         return -1;
     for (int i = split->n_kept; i < split->n; i++) {
-        size_t at = dn_case_at (set, scheme, split->place[i]);
-        const struct dn_example *run = &runs->runs[split->index[i]];
+        struct dn_left_out *out = dn_left_out_by (set, scheme) + split->place[i];
 
-        set->residual[at] = (double) split->sums[i - split->n_kept];
-        set->distance[at] = dn_domain_distance (&domain, run->features);
-        set->ratio[at] = run->ratio[DN_QUANTITY_STEP];
-        set->judged[at] = true;
-        set->level[at] = level_of (runs, seen, run);
+        out->residual = (double) split->sums[i - split->n_kept];
+        out->distance = dn_domain_distance (&domain, out->run->features);
+        out->ratio = out->run->ratio[DN_QUANTITY_STEP];
+        out->judged = true;
+        out->level = level_of (runs, seen, out->run);
     }
     return 0;
 }
@@ -525,5 +524,6 @@ int dn_cross_validate (struct dn_training *training,
             if (training->progress)
                 training->progress (training->context, done, (double) done / total);
         }
+    dn_unseen_list (set);
     return 0;
 }

@@ -62,25 +62,22 @@ static int make_sums (const struct dn_training *training,
 
 static void add_cases (const struct dn_case_set *set,
                        const struct dn_domain *domain,
-                       int scheme,
                        struct sums *sums)
 {
     int n_sources = sums->runs->labels[sums->label].n;
 
-    for (int i = 0; i < set->n; i++) {
-        const struct dn_example *run = &sums->runs->runs[set->index[i]];
-        size_t at = dn_case_at (set, scheme, i);
-        size_t cell = cell_of (sums, run);
-        size_t place = cell * (size_t) n_sources + (size_t) run->label[sums->label];
+    for (int i = 0; i < set->n; i++)
+        sums->known[cell_of (sums, set->left_out[i].run)] = true;
+    for (int i = 0; i < set->n_unseen; i++) {
+        struct dn_left_out out = *set->unseen[i];
+        size_t place = cell_of (sums, out.run) * (size_t) n_sources
+                       + (size_t) out.run->label[sums->label];
 
-        sums->known[cell] = true;
-        if (!set->judged[at] || run->censored)
+        if (out.run->censored)
             continue;
-        set->corrected[at] = true; /* as if */
-        sums->learned[place] +=
-            set->vote[i] * fabs (dn_case_error (set, domain, scheme, i));
-        set->corrected[at] = false;
-        sums->white_box[place] += set->vote[i] * fabs (set->ratio[at]);
+        out.corrected = true; /* as if */
+        sums->learned[place] += out.vote * fabs (dn_left_out_error (&out, domain));
+        sums->white_box[place] += out.vote * fabs (out.ratio);
     }
 }
 
@@ -127,7 +124,7 @@ static void list_validated (const struct sums *sums, struct dn_training *trainin
 }
 
 int dn_gates_fit (struct dn_training *training,
-                  struct dn_case_set *set,
+                  const struct dn_case_set *set,
                   const struct dn_domain *domain,
                   struct dn_err *err)
 {
@@ -135,19 +132,16 @@ int dn_gates_fit (struct dn_training *training,
 
     if (make_sums (training, set, &sums, err) < 0)
         return -1;
-    for (int s = 0; s < DN_N_SCHEMES; s++)
-        if (dn_scheme_is_unseen (set, s))
-            add_cases (set, domain, s, &sums);
+    add_cases (set, domain, &sums);
     for (int s = 0; s < DN_N_SCHEMES; s++)
         for (int i = 0; set->done[s] && i < set->n; i++) {
-            const struct dn_example *run = &training->runs.runs[set->index[i]];
-            size_t at = dn_case_at (set, s, i);
-            bool left_out = dn_scheme_is_unseen (set, s) || s == DN_SCHEME_SOURCE;
+            struct dn_left_out *out = dn_left_out_by (set, s) + i;
+            bool unseen = dn_scheme_is_unseen (set, s) || s == DN_SCHEME_SOURCE;
 
-            set->corrected[at] = set->judged[at]
-                                 && helps (&sums,
-                                           cell_of (&sums, run),
-                                           left_out ? run->label[sums.label] : -1);
+            out->corrected = out->judged
+                             && helps (&sums,
+                                       cell_of (&sums, out->run),
+                                       unseen ? out->run->label[sums.label] : -1);
         }
     list_validated (&sums, training);
     return 0;

@@ -246,9 +246,8 @@ static int bound_runs (struct bench *bench,
         if (done[i])
             continue;
         find_skip (run_of (bench, &judgement->runs[i]), bench->scheme, skip);
-        dn_bounds_fit (
-            &bench->pool, DN_QUANTITY_STEP, bench->training->margin, skip, bounds);
-        dn_bounds_fit (&bench->within, DN_QUANTITY_STEP, 1, skip, bounds + 1);
+        dn_bounds_fit (&bench->pool, bench->training->margin, skip, bounds);
+        dn_bounds_fit (&bench->within, 1, skip, bounds + 1);
         dn_bounds_link (bounds, bounds + 1);
         for (int j = i; j < judgement->n; j++) {
             struct dn_judged *judged = &judgement->runs[j];
@@ -272,23 +271,21 @@ static int list_runs (const struct bench *bench,
                       struct dn_err *err)
 {
     const struct dn_case_set *set = bench->set;
-    const struct dn_runs *runs = &bench->training->runs;
 
     judgement->runs = calloc ((size_t) set->n + 1, sizeof (*judgement->runs));
     if (!judgement->runs)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     for (int i = 0; i < set->n; i++) {
-        size_t at = dn_case_at (set, bench->scheme, i);
+        const struct dn_left_out *out = dn_left_out_by (set, bench->scheme) + i;
 
-        if (!set->judged[at] || runs->runs[set->index[i]].censored)
+        if (!out->judged || out->run->censored)
             continue;
         judgement->runs[judgement->n++] = (struct dn_judged){
             .run = set->index[i],
-            .white_box = (float) set->ratio[at],
-            .learned = (float) dn_case_error (set, bench->domain, bench->scheme, i),
-            .bounds = {(float) dn_case_sigma (
-                set, runs, bench->domain, bench->scheme, i)},
-            .level = set->level[at]};
+            .white_box = (float) out->ratio,
+            .learned = (float) dn_left_out_error (out, bench->domain),
+            .bounds = {(float) dn_left_out_sigma (out, bench->domain)},
+            .level = out->level};
     }
     return 0;
 }
@@ -329,16 +326,9 @@ int dn_judge (struct dn_training *training,
     bench.work = malloc (((size_t) set->n + 1) * sizeof (double));
     if (!bench.values || !bench.work)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    if (dn_pool_make (
-            training, set, domain, DN_QUANTITY_STEP, DN_LAW_BOUNDS, &bench.pool, err)
-            < 0
-        || dn_pool_make (training,
-                         set,
-                         domain,
-                         DN_QUANTITY_STEP,
-                         DN_LAW_WITHIN,
-                         &bench.within,
-                         err)
+    if (dn_pool_make (&training->runs, set, domain, DN_LAW_BOUNDS, &bench.pool, err) < 0
+        || dn_pool_make (
+               &training->runs, set, domain, DN_LAW_WITHIN, &bench.within, err)
                < 0)
         return -1;
     for (int s = 0; s < DN_N_SCHEMES; s++) {

@@ -7,10 +7,24 @@
 
 #include "learn/train.h"
 
+/* A run of a set, as a scheme has left it out. */
+struct dn_left_out {
+    const struct dn_example *run;
+    int at;          /* in the set */
+    double vote;     /* its share */
+    double residual; /* sum of the trees */
+    double distance;
+    double ratio; /* ln (measured / white box); each fold may have its own white box */
+    bool judged;  /* false: no run was left to judge it by */
+    bool corrected;                /* the residual counts (gates.c) */
+    enum dn_validated_level level; /* by the runs that were kept */
+};
+
 /* The runs of one quantity. Each has a weight and the prediction that was made for it
  * when it was left out.
  */
 struct dn_case_set {
+    enum dn_quantity quantity;
     int *index; /* in the runs; owned, as are the other arrays */
     int n;
     int *unit; /* the pair of a family of sources and one of models, of memory that of
@@ -19,26 +33,26 @@ struct dn_case_set {
     double *vote;   /* of its unit's vote: mean 1 */
     double *weight; /* the square root of its share of the vote of its model and source,
                        scaled to mean 1 */
-    /* n values for each scheme in turn */
-    double *residual; /* sum of the trees */
-    double *distance;
-    double *ratio; /* ln (measured / white box); each fold may have its own white box */
-    bool *judged;  /* false: no run was left to judge it by */
-    enum dn_validated_level *level; /* by the runs that were kept */
-    bool *corrected;                /* the residual counts (gates.c) */
+    struct dn_left_out *left_out; /* n for each scheme in turn */
     bool done[DN_N_SCHEMES];
+    /* Those that were judged in the schemes that stand for unseen runs */
+    const struct dn_left_out **unseen;
+    int n_unseen;
 };
 
 /* The labels whose values a scheme leaves out; DN_N_LABELS: none. */
 extern const enum dn_label dn_scheme_labels[DN_N_SCHEMES][2];
 
-/* The place of a case of a scheme in these arrays. */
-size_t dn_case_at (const struct dn_case_set *set, int scheme, int i);
+/* The runs as the scheme has left them out. */
+struct dn_left_out *dn_left_out_by (const struct dn_case_set *set, int scheme);
 
 /* Does the scheme stand for the runs that a bundle will meet? They are from sources
  * that it has not seen; of a table of one source, from models that it has not seen.
  */
 bool dn_scheme_is_unseen (const struct dn_case_set *set, int scheme);
+
+/* List the unseen runs, when all schemes are done. */
+void dn_unseen_list (struct dn_case_set *set);
 
 int dn_case_set_init (struct dn_case_set *set,
                       const struct dn_runs *runs,
@@ -65,15 +79,13 @@ struct dn_boost *dn_train_trees (const struct dn_runs *runs,
                                  uint64_t seed,
                                  struct dn_err *err);
 
-/* Leave out the values of every scheme in turn, and fill residual, distance and ratio.
- */
+/* Leave out the values of every scheme in turn, and list what was unseen. */
 int dn_cross_validate (struct dn_training *training,
                        struct dn_case_set *set,
                        struct dn_err *err);
 
 /* Fit the knots of the domain to the predictions of the runs that were left out. */
 int dn_knots_fit (const struct dn_case_set *set,
-                  const struct dn_runs *runs,
                   struct dn_domain *domain,
                   struct dn_err *err);
 
@@ -82,13 +94,12 @@ int dn_knots_fit (const struct dn_case_set *set,
  * decide nothing.
  */
 int dn_gates_fit (struct dn_training *training,
-                  struct dn_case_set *set,
+                  const struct dn_case_set *set,
                   const struct dn_domain *domain,
                   struct dn_err *err);
 
 /* Fit the spread at each knot to the same predictions. */
 int dn_spread_fit (const struct dn_case_set *set,
-                   const struct dn_runs *runs,
                    struct dn_domain *domain,
                    struct dn_err *err);
 
@@ -98,23 +109,19 @@ int dn_spread_fit (const struct dn_case_set *set,
 extern const double dn_train_levels[DN_TRAIN_LEVELS];
 extern const double dn_train_within_levels[DN_TRAIN_WITHIN_LEVELS];
 
-/* Values in units of the spread, with weights. The true value is at least a censored
- * one.
- */
-struct dn_scores {
-    double *value;
-    double *weight;
-    bool *censored;
-    int n;
+/* A value in units of the spread. The true value is at least a censored one. */
+struct dn_scored {
+    double value;
+    double weight;
+    bool censored;
+    const struct dn_left_out *left_out;
+    int voter; /* the unit of the run: one vote, whatever the scheme */
 };
 
 /* The value below which a share 'level' of all values lies, by the Kaplan-Meier
- * estimate, with the correction for a finite sample. The values are sorted; 'skip' (may
- * be NULL) leaves some out.
+ * estimate, with the correction for a finite sample.
  */
-double dn_scores_quantile (const struct dn_scores *sorted,
-                           double level,
-                           const bool *skip);
+double dn_scores_quantile (const struct dn_scored *sorted, int n, double level);
 
 /* What is fitted to the scores. */
 enum dn_law {
@@ -127,12 +134,10 @@ enum dn_law {
  */
 struct dn_pool {
     enum dn_law law;
+    enum dn_quantity quantity;
     const struct dn_runs *runs;
-    const struct dn_case_set *set;
-    struct dn_scores sorted;
-    int *at;    /* of each score, the case; owned, as are the other arrays */
-    int *voter; /* its unit: one vote, whatever the scheme */
-    enum dn_validated_level *level;
+    struct dn_scored *sorted; /* owned, as are the other arrays */
+    int n;
     int n_voters;
     /* working values per voter */
     int *counts;
@@ -140,10 +145,9 @@ struct dn_pool {
     double *means_sorted;
 };
 
-int dn_pool_make (const struct dn_training *training,
+int dn_pool_make (const struct dn_runs *runs,
                   const struct dn_case_set *set,
                   const struct dn_domain *domain,
-                  enum dn_quantity quantity,
                   enum dn_law law,
                   struct dn_pool *pool,
                   struct dn_err *err);
@@ -151,7 +155,6 @@ void dn_pool_free (struct dn_pool *pool);
 
 /* Fit the laws to a pool without the runs that have one of these labels, -1: any. */
 void dn_bounds_fit (struct dn_pool *pool,
-                    enum dn_quantity quantity,
                     double margin,
                     const int skip[DN_N_LABELS],
                     struct dn_bounds *bounds);
@@ -177,15 +180,10 @@ int dn_manifest_write (struct dn_training *training,
  * rarely differ by more, and those that do may be wrong. */
 #define DN_TRAIN_LIMIT 1.0
 
-/* ln (measured / learned) of a case in a scheme, and the spread stated for it. */
-double dn_case_error (const struct dn_case_set *set,
-                      const struct dn_domain *domain,
-                      int scheme,
-                      int i);
-double dn_case_sigma (const struct dn_case_set *set,
-                      const struct dn_runs *runs,
-                      const struct dn_domain *domain,
-                      int scheme,
-                      int i);
+/* ln (measured / learned), and the spread stated for it. */
+double dn_left_out_error (const struct dn_left_out *left_out,
+                          const struct dn_domain *domain);
+double dn_left_out_sigma (const struct dn_left_out *left_out,
+                          const struct dn_domain *domain);
 
 #endif

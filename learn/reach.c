@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "learn/parts.h"
+#include "learn/reals.h"
 
 /* Number of points that represent the runs. So many separate known from unknown as well
  * as all 5,957 rows of training_runs.csv, and are few enough to compare with in a
@@ -133,27 +134,17 @@ static const double shares[] = {0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 0.98};
 /* The minimum spread: repeated runs of one job differ by this. */
 #define SIGMA_MIN 0.05
 
-static int compare (const void *a, const void *b)
-{
-    double x = *(const double *) a;
-    double y = *(const double *) b;
-
-    return (x > y) - (x < y);
-}
-
 /* Place the knots so that the runs that were left out are spread evenly between them.
  */
 static void place_knots (const struct dn_case_set *set,
                          double *work,
                          struct dn_domain *domain)
 {
-    size_t n = 0;
+    size_t n = (size_t) set->n_unseen;
 
-    for (int s = 0; s < DN_N_SCHEMES; s++)
-        for (int i = 0; dn_scheme_is_unseen (set, s) && i < set->n; i++)
-            if (set->judged[dn_case_at (set, s, i)])
-                work[n++] = set->distance[dn_case_at (set, s, i)];
-    qsort (work, n, sizeof (*work), compare);
+    for (size_t i = 0; i < n; i++)
+        work[i] = set->unseen[i]->distance;
+    qsort (work, n, sizeof (*work), dn_reals_compare);
     domain->n_knots = 0;
     for (int k = 0; k < N_KNOTS; k++) {
         double distance =
@@ -168,38 +159,27 @@ static void place_knots (const struct dn_case_set *set,
 }
 
 /* ln (measured / learned) where the residual counts. */
-static double corrected_error (const struct dn_case_set *set,
-                               const struct dn_domain *domain,
-                               size_t at)
+static double corrected_error (const struct dn_left_out *out,
+                               const struct dn_domain *domain)
 {
-    double moved =
-        dn_domain_at (domain, set->distance[at]).residual * set->residual[at];
+    double moved = dn_domain_at (domain, out->distance).residual * out->residual;
 
-    return set->ratio[at] - fmin (fmax (moved, -DN_TRAIN_LIMIT), DN_TRAIN_LIMIT);
+    return out->ratio - fmin (fmax (moved, -DN_TRAIN_LIMIT), DN_TRAIN_LIMIT);
 }
 
-double dn_case_error (const struct dn_case_set *set,
-                      const struct dn_domain *domain,
-                      int scheme,
-                      int i)
+double dn_left_out_error (const struct dn_left_out *left_out,
+                          const struct dn_domain *domain)
 {
-    size_t at = dn_case_at (set, scheme, i);
-
-    return set->corrected[at] ? corrected_error (set, domain, at) : set->ratio[at];
+    return left_out->corrected ? corrected_error (left_out, domain) : left_out->ratio;
 }
 
-double dn_case_sigma (const struct dn_case_set *set,
-                      const struct dn_runs *runs,
-                      const struct dn_domain *domain,
-                      int scheme,
-                      int i)
+double dn_left_out_sigma (const struct dn_left_out *left_out,
+                          const struct dn_domain *domain)
 {
-    double distance = set->distance[dn_case_at (set, scheme, i)];
-    const struct dn_example *run = &runs->runs[set->index[i]];
-    double sigma = dn_domain_at (domain, distance).sigma
-                   * dn_crumbs_factor (&domain->crumbs, run->features);
+    double sigma = dn_domain_at (domain, left_out->distance).sigma
+                   * dn_crumbs_factor (&domain->crumbs, left_out->run->features);
 
-    return sqrt (sigma * sigma + run->doubt);
+    return sqrt (sigma * sigma + left_out->run->doubt);
 }
 
 /* A run that was killed has an error only if its predicted time is shorter than it ran.
@@ -210,28 +190,21 @@ static double absolute (const struct dn_example *run, double error)
 }
 
 /* The loss, half by runs and half by votes. */
-static double loss (const struct dn_case_set *set,
-                    const struct dn_runs *runs,
-                    const struct dn_domain *domain)
+static double loss (const struct dn_case_set *set, const struct dn_domain *domain)
 {
     double sum = 0;
 
-    for (int s = 0; s < DN_N_SCHEMES; s++)
-        for (int i = 0; dn_scheme_is_unseen (set, s) && i < set->n; i++) {
-            size_t at = dn_case_at (set, s, i);
+    for (int i = 0; i < set->n_unseen; i++) {
+        const struct dn_left_out *out = set->unseen[i];
 
-            if (set->judged[at])
-                sum += (1 + set->vote[i])
-                       * absolute (&runs->runs[set->index[i]],
-                                   corrected_error (set, domain, at));
-        }
+        sum += (1 + out->vote) * absolute (out->run, corrected_error (out, domain));
+    }
     return sum;
 }
 
 /* Try another share of the residual at knot 'k'. The shares before it must not be
  * smaller and those after it not larger. */
 static bool improve (const struct dn_case_set *set,
-                     const struct dn_runs *runs,
                      int k,
                      double step,
                      struct dn_domain *domain,
@@ -249,7 +222,7 @@ static bool improve (const struct dn_case_set *set,
                     : i > k ? fmin (*residual, share)
                             : share;
     }
-    result = loss (set, runs, domain);
+    result = loss (set, domain);
     if (result < *best * (1 - 1e-9)) {
         *best = result;
         return true;
@@ -258,17 +231,15 @@ static bool improve (const struct dn_case_set *set,
     return false;
 }
 
-static void fit_shares (const struct dn_case_set *set,
-                        const struct dn_runs *runs,
-                        struct dn_domain *domain)
+static void fit_shares (const struct dn_case_set *set, struct dn_domain *domain)
 {
     static const double steps[] = {0.25, 0.25, 0.125, 0.125, 0.0625, 0.0625};
-    double best = loss (set, runs, domain);
+    double best = loss (set, domain);
 
     for (size_t i = 0; i < DN_N_ELEMENTS (steps); i++)
         for (int k = 0; k < domain->n_knots; k++)
-            if (!improve (set, runs, k, steps[i], domain, &best))
-                improve (set, runs, k, -steps[i], domain, &best);
+            if (!improve (set, k, steps[i], domain, &best))
+                improve (set, k, -steps[i], domain, &best);
 }
 
 /* The weight of knot 'k' at a distance: 1 on it, 0 on its neighbours. */
@@ -291,14 +262,13 @@ static double hat (const struct dn_domain *domain, int k, double distance)
 }
 
 struct weighted {
-    double value;
+    double value; /* first, for dn_reals_compare () */
     double weight;
 };
 
 /* The spread of the normal law with the ninth decile of the errors around the knot. The
  * quantiles cover the tails. */
 static double spread_at (const struct dn_case_set *set,
-                         const struct dn_runs *runs,
                          const struct dn_domain *domain,
                          int k,
                          struct weighted *work)
@@ -309,22 +279,19 @@ static double spread_at (const struct dn_case_set *set,
     double sum = 0;
     size_t n = 0;
 
-    for (int s = 0; s < DN_N_SCHEMES; s++)
-        for (int i = 0; dn_scheme_is_unseen (set, s) && i < set->n; i++) {
-            double distance = set->distance[dn_case_at (set, s, i)];
-            double weight = hat (domain, k, distance) * set->vote[i];
+    for (int i = 0; i < set->n_unseen; i++) {
+        const struct dn_left_out *out = set->unseen[i];
+        double weight = hat (domain, k, out->distance) * out->vote;
 
-            if (weight <= 0 || !set->judged[dn_case_at (set, s, i)]
-                || runs->runs[set->index[i]].censored)
-                continue;
-            work[n++] = (struct weighted){
-                fabs (dn_case_error (set, domain, s, i))
-                    / dn_crumbs_factor (&domain->crumbs,
-                                        runs->runs[set->index[i]].features),
-                weight};
-            total += weight;
-        }
-    qsort (work, n, sizeof (*work), compare);
+        if (weight <= 0 || out->run->censored)
+            continue;
+        work[n++] = (struct weighted){
+            fabs (dn_left_out_error (out, domain))
+                / dn_crumbs_factor (&domain->crumbs, out->run->features),
+            weight};
+        total += weight;
+    }
+    qsort (work, n, sizeof (*work), dn_reals_compare);
     for (size_t i = 0; i < n; i++) {
         sum += work[i].weight;
         if (sum >= level * total)
@@ -335,7 +302,6 @@ static double spread_at (const struct dn_case_set *set,
 
 /* The range of the feature in which four fifths of the votes lie, and its mean. */
 static bool range_crumbs (const struct dn_case_set *set,
-                          const struct dn_runs *runs,
                           struct weighted *work,
                           struct dn_crumbs *crumbs)
 {
@@ -345,7 +311,8 @@ static bool range_crumbs (const struct dn_case_set *set,
     double sum = 0;
 
     for (int i = 0; i < set->n; i++) {
-        double x = (double) runs->runs[set->index[i]].features[DN_FEATURE_KERNEL_FLOPS];
+        const struct dn_example *run = set->left_out[i].run;
+        double x = (double) run->features[DN_FEATURE_KERNEL_FLOPS];
 
         work[i] = (struct weighted){x, set->vote[i]};
         total += set->vote[i];
@@ -353,7 +320,7 @@ static bool range_crumbs (const struct dn_case_set *set,
     }
     if (!(total > 0))
         return false;
-    qsort (work, (size_t) set->n, sizeof (*work), compare);
+    qsort (work, (size_t) set->n, sizeof (*work), dn_reals_compare);
     crumbs->low = crumbs->high = work[0].value;
     for (int i = 0; i < set->n; i++) {
         if (sum < tail * total)
@@ -370,29 +337,26 @@ static bool range_crumbs (const struct dn_case_set *set,
  * its most likely value.
  */
 static double crumbs_loss (const struct dn_case_set *set,
-                           const struct dn_runs *runs,
                            const struct dn_domain *domain)
 {
     double votes = 0;
     double scale = 0;
     double logs = 0;
 
-    for (int s = 0; s < DN_N_SCHEMES; s++)
-        for (int i = 0; dn_scheme_is_unseen (set, s) && i < set->n; i++) {
-            const struct dn_example *run = &runs->runs[set->index[i]];
-            double factor = dn_crumbs_factor (&domain->crumbs, run->features);
+    for (int i = 0; i < set->n_unseen; i++) {
+        const struct dn_left_out *out = set->unseen[i];
+        double factor = dn_crumbs_factor (&domain->crumbs, out->run->features);
 
-            if (!set->judged[dn_case_at (set, s, i)] || run->censored)
-                continue;
-            votes += set->vote[i];
-            scale += set->vote[i] * fabs (dn_case_error (set, domain, s, i)) / factor;
-            logs += set->vote[i] * log (factor);
-        }
+        if (out->run->censored)
+            continue;
+        votes += out->vote;
+        scale += out->vote * fabs (dn_left_out_error (out, domain)) / factor;
+        logs += out->vote * log (factor);
+    }
     return votes > 0 && scale > 0 ? log (scale / votes) + logs / votes : 0;
 }
 
 static void fit_crumbs (const struct dn_case_set *set,
-                        const struct dn_runs *runs,
                         struct weighted *work,
                         struct dn_domain *domain)
 {
@@ -401,13 +365,13 @@ static void fit_crumbs (const struct dn_case_set *set,
     double best = INFINITY;
 
     *crumbs = (struct dn_crumbs){.slope = 0};
-    if (!range_crumbs (set, runs, work, crumbs))
+    if (!range_crumbs (set, work, crumbs))
         return;
     for (int i = 0; i <= SLOPES; i++) {
         double loss;
 
         crumbs->slope = i * SLOPE_STEP;
-        loss = crumbs_loss (set, runs, domain);
+        loss = crumbs_loss (set, domain);
         if (loss < best - 1e-9) {
             best = loss;
             best_slope = crumbs->slope;
@@ -417,7 +381,6 @@ static void fit_crumbs (const struct dn_case_set *set,
 }
 
 int dn_knots_fit (const struct dn_case_set *set,
-                  const struct dn_runs *runs,
                   struct dn_domain *domain,
                   struct dn_err *err)
 {
@@ -427,7 +390,7 @@ int dn_knots_fit (const struct dn_case_set *set,
     if (!work)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     place_knots (set, work, domain);
-    fit_shares (set, runs, domain);
+    fit_shares (set, domain);
     /* Beyond it no run has been seen, and only the white box counts. */
     domain->knots[domain->n_knots - 1].residual = 0;
     return 0;
@@ -457,7 +420,6 @@ static void rise (const double *value, struct dn_domain *domain)
 }
 
 int dn_spread_fit (const struct dn_case_set *set,
-                   const struct dn_runs *runs,
                    struct dn_domain *domain,
                    struct dn_err *err)
 {
@@ -467,9 +429,9 @@ int dn_spread_fit (const struct dn_case_set *set,
 
     if (!work)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    fit_crumbs (set, runs, work, domain);
+    fit_crumbs (set, work, domain);
     for (int k = 0; k < domain->n_knots; k++)
-        sigma[k] = spread_at (set, runs, domain, k, work);
+        sigma[k] = spread_at (set, domain, k, work);
     rise (sigma, domain);
     return 0;
 }

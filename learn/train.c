@@ -124,7 +124,6 @@ static void free_domain (struct dn_domain *domain)
 static int fit_bounds (const struct dn_training *training,
                        const struct dn_case_set *set,
                        const struct dn_domain *domain,
-                       enum dn_quantity quantity,
                        enum dn_law law,
                        struct dn_bounds *bounds,
                        struct dn_err *err)
@@ -134,30 +133,10 @@ static int fit_bounds (const struct dn_training *training,
 
     for (int i = 0; i < DN_N_LABELS; i++)
         none[i] = -1;
-    if (dn_pool_make (training, set, domain, quantity, law, &pool, err) < 0)
+    if (dn_pool_make (&training->runs, set, domain, law, &pool, err) < 0)
         return -1;
-    dn_bounds_fit (&pool, quantity, training->margin, none, bounds);
+    dn_bounds_fit (&pool, training->margin, none, bounds);
     return 0;
-}
-
-static int fit_laws (const struct dn_training *training,
-                     const struct dn_case_set *step,
-                     const struct dn_case_set *memory,
-                     const struct dn_domain *domain,
-                     struct dn_bounds bounds[DN_N_QUANTITIES],
-                     struct dn_bounds *within,
-                     struct dn_err *err)
-{
-    const enum dn_quantity of_step = DN_QUANTITY_STEP;
-    const enum dn_quantity of_memory = DN_QUANTITY_MEMORY;
-
-    if (fit_bounds (
-            training, step, domain, of_step, DN_LAW_BOUNDS, &bounds[of_step], err)
-            < 0
-        || fit_bounds (training, step, domain, of_step, DN_LAW_WITHIN, within, err) < 0)
-        return -1;
-    return fit_bounds (
-        training, memory, domain, of_memory, DN_LAW_BOUNDS, &bounds[of_memory], err);
 }
 
 int dn_training_run (struct dn_training *training, struct dn_err *err)
@@ -177,13 +156,23 @@ int dn_training_run (struct dn_training *training, struct dn_err *err)
         || dn_case_set_init (&memory, runs, DN_QUANTITY_MEMORY, err) < 0
         || check_runs (training, &step, err) < 0
         || dn_cross_validate (training, &step, err) < 0
-        || dn_knots_fit (&step, runs, &domain, err) < 0
+        || dn_knots_fit (&step, &domain, err) < 0
         || dn_gates_fit (training, &step, &domain, err) < 0
-        || dn_spread_fit (&step, runs, &domain, err) < 0
+        || dn_spread_fit (&step, &domain, err) < 0
         || dn_judge (training, &step, &domain, err) < 0
         || dn_domain_fit (runs, step.index, step.n, &domain, err) < 0)
         return -1;
-    if (fit_laws (training, &step, &memory, &domain, bounds, within, err) < 0
+    if (fit_bounds (
+            training, &step, &domain, DN_LAW_BOUNDS, &bounds[DN_QUANTITY_STEP], err)
+            < 0
+        || fit_bounds (training, &step, &domain, DN_LAW_WITHIN, within, err) < 0
+        || fit_bounds (training,
+                       &memory,
+                       &domain,
+                       DN_LAW_BOUNDS,
+                       &bounds[DN_QUANTITY_MEMORY],
+                       err)
+               < 0
         || (!training->bounds_only && train_all (training, &step, err) < 0)
         || dn_flat_write_points (&domain, &training->points, err) < 0)
         return -1;

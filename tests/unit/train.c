@@ -125,18 +125,15 @@ TEST ("A row without a time is only counted")
 
 static double quantile (int n_censored, double level, int n)
 {
-    static double values[N];
-    static double weights[N];
-    static bool censored[N];
-    struct dn_scores scores = {values, weights, censored, n};
+    struct dn_scored scores[N];
 
-    for (int i = 0; i < n; i++) {
-        values[i] = i + 1;
-        weights[i] = 1;
-        /* in the lower half */
-        censored[i] = i % 2 == 0 && i / 2 < n_censored && i < n / 2;
-    }
-    return dn_scores_quantile (&scores, level, NULL);
+    for (int i = 0; i < n; i++)
+        scores[i] = (struct dn_scored){.value = i + 1,
+                                       .weight = 1,
+                                       /* in the lower half */
+                                       .censored = i % 2 == 0 && i / 2 < n_censored
+                                                   && i < n / 2};
+    return dn_scores_quantile (scores, n, level);
 }
 
 TEST ("A quantile is corrected for the finite sample")
@@ -153,18 +150,6 @@ TEST ("Censored values move a quantile up")
 {
     assert_true (quantile (50, 0.8, 200) > quantile (0, 0.8, 200));
     assert_true (quantile (50, 0.8, 200) > quantile (20, 0.8, 200));
-}
-
-TEST ("A quantile can leave values out")
-{
-    double values[] = {1, 2, 3, 4};
-    double weights[] = {1, 1, 1, 1};
-    bool censored[] = {false, false, false, false};
-    bool skip[] = {false, false, true, true};
-    struct dn_scores scores = {values, weights, censored, 4};
-
-    assert_float_equal (dn_scores_quantile (&scores, 0.9, skip), 2, 1e-9);
-    assert_float_equal (dn_scores_quantile (&scores, 0.9, NULL), 4, 1e-9);
 }
 
 TEST ("The law of few values is Student's")
@@ -227,12 +212,13 @@ static struct bench make_bench (int n_sources,
     assert_int_equal (dn_case_set_init (&bench.set, runs, DN_QUANTITY_STEP, NULL), 0);
     bench.set.done[DN_SCHEME_CODE] = true;
     for (int i = 0; i < runs->n; i++) {
-        size_t at = dn_case_at (&bench.set, DN_SCHEME_CODE, i);
+        struct dn_left_out *out = dn_left_out_by (&bench.set, DN_SCHEME_CODE) + i;
 
-        bench.set.residual[at] = residuals ? residuals[i / 2] : 0;
-        bench.set.judged[at] = true;
-        bench.set.level[at] = DN_VALIDATED_STACK;
+        out->residual = residuals ? residuals[i / 2] : 0;
+        out->judged = true;
+        out->level = DN_VALIDATED_STACK;
     }
+    dn_unseen_list (&bench.set);
     return bench;
 }
 
@@ -244,9 +230,8 @@ static void check_gates (const double residuals[3], const bool corrected[3])
     assert_int_equal (dn_gates_fit (&bench.training, &bench.set, &bench.domain, NULL),
                       0);
     for (int i = 0; i < bench.set.n; i++)
-        assert_int_equal (
-            bench.set.corrected[dn_case_at (&bench.set, DN_SCHEME_CODE, i)],
-            corrected[i / 2]);
+        assert_int_equal (dn_left_out_by (&bench.set, DN_SCHEME_CODE)[i].corrected,
+                          corrected[i / 2]);
     assert_int_equal (bench.training.n_validated, 1);
     assert_int_equal (bench.training.validated[0].corrected,
                       corrected[0] && corrected[1] && corrected[2]);
@@ -266,14 +251,10 @@ TEST ("A source does not judge its own correction")
 
 static void make_pool (const struct bench *bench, enum dn_law law, struct dn_pool *pool)
 {
-    assert_int_equal (dn_pool_make (&bench->training,
-                                    &bench->set,
-                                    &bench->domain,
-                                    DN_QUANTITY_STEP,
-                                    law,
-                                    pool,
-                                    NULL),
-                      0);
+    assert_int_equal (
+        dn_pool_make (
+            &bench->training.runs, &bench->set, &bench->domain, law, pool, NULL),
+        0);
 }
 
 /* A level of validation needs 8 votes. The law of its only kind is the same. */
@@ -288,7 +269,7 @@ TEST ("A bound of few families is above all their runs")
     for (int l = 0; l < DN_N_LABELS; l++)
         skip[l] = -1;
     make_pool (&bench, DN_LAW_BOUNDS, &pool);
-    dn_bounds_fit (&pool, DN_QUANTITY_STEP, 1, skip, &bounds);
+    dn_bounds_fit (&pool, 1, skip, &bounds);
     assert_int_equal (bounds.n_groups, 4);
     assert_string_equal (bounds.groups[0].name, "stack");
     assert_string_equal (bounds.groups[1].name, "conv.stack");
@@ -297,7 +278,7 @@ TEST ("A bound of few families is above all their runs")
     assert_true (bounds.groups[0].quantiles.values[3] > 0.45);
     assert_true (bounds.all.values[3] >= bounds.groups[0].quantiles.values[3]);
     skip[DN_LABEL_CODE] = 0;
-    dn_bounds_fit (&pool, DN_QUANTITY_STEP, 1, skip, &bounds);
+    dn_bounds_fit (&pool, 1, skip, &bounds);
     assert_int_equal (bounds.n_groups, 0);
     free_bench (&bench);
 }
@@ -320,7 +301,7 @@ TEST ("The law of a kind is between its own runs and that of its level")
     for (int l = 0; l < DN_N_LABELS; l++)
         skip[l] = -1;
     make_pool (&bench, DN_LAW_WITHIN, &pool);
-    dn_bounds_fit (&pool, DN_QUANTITY_STEP, 1, skip, &bounds);
+    dn_bounds_fit (&pool, 1, skip, &bounds);
     assert_string_equal (bounds.groups[1].name, "conv.stack");
     assert_string_equal (bounds.groups[2].name, "attention.stack");
     assert_near (dn_train_within_levels[9], 0.95); /* a tenth misses it */
