@@ -16,9 +16,7 @@
 
 #include "learn/boost.h"
 #include "learn/reals.h"
-#include "learn/runs.h"
 #include "step_fit.h"
-#include "tests/unit/networks.h"
 
 #define FOLDS 5
 #define DRAWS 5 /* of the rows to learn from, in each fold; all rows are one */
@@ -134,27 +132,6 @@ static void *allocate (int n, size_t size)
     if (!made)
         bench_die ("rows", "out of memory");
     return made;
-}
-
-static int add_both (const struct dn_row *row, void *context, struct dn_err *err)
-{
-    static const struct dn_datasets no_datasets;
-    struct bench *bench = context;
-    int before = bench->set.n_runs;
-    int n = bench->runs.n;
-
-    if (bench_add_run (row, &bench->set, err) < 0
-        || dn_runs_add (&bench->runs,
-                        row,
-                        &bench->set.catalogue,
-                        &no_datasets,
-                        shipped_networks (),
-                        err)
-               < 0)
-        return -1;
-    if (bench->set.n_runs - before != bench->runs.n - n)
-        bench_die ("rows", "the white box and the trees differ in what they can use");
-    return 0;
 }
 
 /* --- one learner ----------------------------------------------------------------- */
@@ -484,8 +461,7 @@ int main (int argc, char *argv[])
     if (argc != 3)
         bench_die ("usage", "ablation HARDWARE-FOLDER RUNS.csv");
     bench.runs = dn_runs_start (DN_RUNS_MAX, SEED);
-    bench_read_catalogue (argv[1], &bench.set.catalogue);
-    bench_read_table (argv[2], add_both, &bench);
+    bench_read (&bench.set, &bench.runs, argv[1], "", argv + 2);
     bench.measured = allocate (bench.runs.n, sizeof (*bench.measured));
     for (int i = 0; i < bench.runs.n; i++)
         bench.measured[i] = log (bench.set.runs[i].step_s);

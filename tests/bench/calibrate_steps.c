@@ -40,13 +40,18 @@ enum {
 };
 
 static void add_error (struct scores *scores,
+                       const struct bench_set *set,
                        const struct bench_run *run,
                        double predicted)
 {
     char vote[2 * DN_NAME_MAX];
     struct dn_err err;
 
-    snprintf (vote, sizeof (vote), "%s %s", run->family, run->kind);
+    snprintf (vote,
+              sizeof (vote),
+              "%s %s",
+              bench_name (set, run, DN_LABEL_CODE),
+              bench_name (set, run, DN_LABEL_FAMILY));
     if (dn_score_add (&scores->all, "all", predicted, NULL, run->step_s, &err) < 0
         || dn_score_add (&scores->votes, vote, predicted, NULL, run->step_s, &err) < 0)
         bench_die ("scores", err.text);
@@ -75,8 +80,8 @@ static void add_errors (const struct bench_set *set,
         if (only_judged && !run->judged)
             continue;
         predicted = bench_predict (constants, run);
-        add_error (&scores[run->several ? SEVERAL : ONE], run, predicted);
-        add_error (&scores[BOTH], run, predicted);
+        add_error (&scores[run->several ? SEVERAL : ONE], set, run, predicted);
+        add_error (&scores[BOTH], set, run, predicted);
     }
 }
 
@@ -127,51 +132,43 @@ static void print_scores (const char *what, struct scores scores[N_KINDS])
     }
 }
 
+/* The label that a column is of. */
+static enum dn_label label_of (const char *column)
+{
+    if (strcmp (column, "families") == 0)
+        return DN_LABEL_CODE;
+    if (strcmp (column, "model") == 0)
+        return DN_LABEL_MODEL;
+    return strcmp (column, "source") == 0 ? DN_LABEL_SOURCE : DN_LABEL_GPU;
+}
+
 /* Is it a row that is judged with 'first', and must it not be seen by their fit? */
 static bool is_of_fold (const struct bench_run *first,
                         const struct bench_run *run,
-                        const char *column,
+                        enum dn_label label,
                         bool *unseen)
 {
-    bool family = strcmp (first->family, run->family) == 0;
-    bool kind = strcmp (first->kind, run->kind) == 0;
+    bool same = first->label[label] == run->label[label];
+    bool kind = first->label[DN_LABEL_FAMILY] == run->label[DN_LABEL_FAMILY];
 
-    if (strcmp (column, "families") == 0) {
-        *unseen = family || kind;
-        return family && kind;
-    }
-    if (strcmp (column, "gpu") == 0)
-        *unseen = first->device == run->device;
-    else if (strcmp (column, "model") == 0)
-        *unseen = strcmp (first->model, run->model) == 0;
-    else
-        *unseen = strcmp (first->source, run->source) == 0;
-    return *unseen;
+    *unseen = same || (label == DN_LABEL_CODE && kind);
+    return same && (label != DN_LABEL_CODE || kind);
 }
 
 /* Mark the rows that the fit must not see, and those that it is judged by. Returns
  * whether an earlier row was judged with them.
  */
-static bool mark_fold (struct bench_set *set, int first, const char *column)
+static bool mark_fold (struct bench_set *set, int first, enum dn_label label)
 {
     bool seen = false;
 
     for (int i = 0; i < set->n_runs; i++) {
         struct bench_run *run = &set->runs[i];
 
-        run->judged = is_of_fold (&set->runs[first], run, column, &run->left_out);
+        run->judged = is_of_fold (&set->runs[first], run, label, &run->left_out);
         seen = seen || (i < first && run->judged);
     }
     return seen;
-}
-
-static const char *value_of (const struct bench_run *run, const char *column)
-{
-    if (strcmp (column, "families") == 0)
-        return run->family;
-    if (strcmp (column, "model") == 0)
-        return run->model;
-    return strcmp (column, "source") == 0 ? run->source : run->device->name;
 }
 
 /* Leave every value of the column out once, or 'only' that one. */
@@ -180,15 +177,16 @@ static void cross_validate (struct bench_set *set,
                             const char *only,
                             int rounds)
 {
+    enum dn_label label = label_of (column);
     struct scores scores[N_KINDS];
     char title[DN_NAME_MAX + 16];
 
     memset (scores, 0, sizeof (scores));
     for (int first = 0; first < set->n_runs; first++) {
-        const char *fold = value_of (&set->runs[first], column);
+        const char *fold = bench_name (set, &set->runs[first], label);
         struct dn_constants constants;
 
-        if (mark_fold (set, first, column)
+        if (mark_fold (set, first, label)
             || (only[0] != '\0' && strcmp (fold, only) != 0))
             continue;
         bench_fit (set, rounds, &constants);
@@ -204,7 +202,7 @@ static void keep_source (struct bench_set *set, const char *source)
     int n = 0;
 
     for (int i = 0; i < set->n_runs; i++)
-        if (strcmp (set->runs[i].source, source) == 0)
+        if (strcmp (bench_name (set, &set->runs[i], DN_LABEL_SOURCE), source) == 0)
             set->runs[n++] = set->runs[i];
         else
             dn_graph_free (&set->runs[i].graph);
@@ -215,6 +213,7 @@ int main (int argc, char *argv[])
 {
     struct dn_constants constants;
     struct scores scores[N_KINDS];
+    struct dn_runs examples = dn_runs_start (DN_RUNS_MAX, 1);
     struct bench_set set;
     int rounds;
 
@@ -225,10 +224,7 @@ int main (int argc, char *argv[])
                    "calibrate_steps HARDWARE FAMILIES.csv ROUNDS COLUMN ONLY CONSTANTS "
                    "RUNS.csv...");
     rounds = (int) strtol (argv[3], NULL, 10);
-    bench_read_catalogue (argv[1], &set.catalogue);
-    bench_read_table (argv[2], dn_families_add, &set.families);
-    for (int i = 7; i < argc; i++)
-        bench_read_table (argv[i], bench_add_run, &set);
+    bench_read (&set, &examples, argv[1], argv[2], argv + 7);
     if (argv[4][0] != '\0') {
         bench_weigh (&set);
         cross_validate (&set, argv[4], argv[5], rounds);

@@ -150,7 +150,8 @@ static void add_pair (struct pairs *pairs, int b, const struct dn_range *law, in
 
 static bool is_of_one_code (const struct bench_run *a, const struct bench_run *b)
 {
-    return strcmp (a->source, b->source) == 0 && strcmp (a->model, b->model) == 0;
+    return a->label[DN_LABEL_SOURCE] == b->label[DN_LABEL_SOURCE]
+           && a->label[DN_LABEL_MODEL] == b->label[DN_LABEL_MODEL];
 }
 
 /* The first run of that source and network. */
@@ -395,16 +396,16 @@ static void estimate (const struct dn_constants *constants, int at)
 static void estimate_unseen (struct bench_set *set)
 {
     for (int first = 0; first < set->n_runs; first++) {
-        int place = set->runs[first].place;
+        int code = set->runs[first].label[DN_LABEL_CODE];
         struct dn_constants constants;
 
         if (estimates[first].step_s.p50 > 0)
             continue;
         for (int i = 0; i < set->n_runs; i++)
-            set->runs[i].left_out = set->runs[i].place == place;
+            set->runs[i].left_out = set->runs[i].label[DN_LABEL_CODE] == code;
         bench_fit (set, 1, &constants);
         for (int i = first; i < set->n_runs; i++)
-            if (set->runs[i].place == place)
+            if (set->runs[i].label[DN_LABEL_CODE] == code)
                 estimate (&constants, i);
     }
 }
@@ -412,17 +413,14 @@ static void estimate_unseen (struct bench_set *set)
 int main (int argc, char *argv[])
 {
     struct pairs all[DN_N_ELEMENTS (kinds) + 2]; /* then of every kind, and of threes */
+    struct dn_runs examples = dn_runs_start (DN_RUNS_MAX, 1);
     struct bench_set set;
 
     memset (all, 0, sizeof (all));
     memset (&set, 0, sizeof (set));
     if (argc < 4)
         bench_die ("usage", "one_run HARDWARE FAMILIES.csv RUNS.csv...");
-    bench_read_catalogue (argv[1], &set.catalogue);
-    if (argv[2][0] != '\0')
-        bench_read_table (argv[2], dn_families_add, &set.families);
-    for (int i = 3; i < argc; i++)
-        bench_read_table (argv[i], bench_add_run, &set);
+    bench_read (&set, &examples, argv[1], argv[2], argv + 3);
     bench_weigh (&set);
     the_set = &set;
     estimates = calloc ((size_t) set.n_runs + 1, sizeof (*estimates));

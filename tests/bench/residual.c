@@ -19,7 +19,6 @@
 #include "learn/reals.h"
 #include "learn/train.h"
 #include "step_fit.h"
-#include "tests/unit/networks.h"
 
 /* Each fold of each scheme fits the constants again. */
 #define FOLDS_MAX 12
@@ -30,30 +29,6 @@ struct bench {
     struct dn_training training;
     int sweeps;
 };
-
-static int add_both (const struct dn_row *row, void *context, struct dn_err *err)
-{
-    static const struct dn_datasets no_datasets;
-    struct bench *bench = context;
-    const char *step = dn_row_get (row, "step_ms");
-    int before = bench->set.n_runs;
-    int n = bench->training.runs.n;
-
-    if (!step || strtod (step, NULL) <= 0)
-        return 0;
-    if (bench_add_run (row, &bench->set, err) < 0
-        || dn_runs_add (&bench->training.runs,
-                        row,
-                        &bench->set.catalogue,
-                        &no_datasets,
-                        shipped_networks (),
-                        err)
-               < 0)
-        return -1;
-    if (bench->set.n_runs - before != bench->training.runs.n - n)
-        bench_die ("rows", "the fit and the training use different rows");
-    return 0;
-}
 
 /* Recompute all rows with a white box fitted without the rows that are left out. */
 static int refit (void *context,
@@ -270,11 +245,7 @@ int main (int argc, char *argv[])
     bench.training = dn_training_start (DN_RUNS_MAX, 1);
     bench.training.max_folds = FOLDS_MAX;
     bench.training.context = &bench;
-    bench.training.runs.families = &bench.set.families;
-    bench_read_catalogue (argv[1], &bench.set.catalogue);
-    bench_read_table (argv[2], dn_families_add, &bench.set.families);
-    for (int i = 4; i < argc; i++)
-        bench_read_table (argv[i], add_both, &bench);
+    bench_read (&bench.set, &bench.training.runs, argv[1], argv[2], argv + 4);
     bench_weigh (&bench.set);
     bench.training.bounds_only = true;
     train (&bench.training);

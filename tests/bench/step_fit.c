@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "base/cholesky.h"
-#include "tests/unit/networks.h"
 
 /* A constant to fit: its prior, the spread of it (standard deviation of ln), and
  * physical bounds.
@@ -115,66 +114,18 @@ struct bench_slopes {
 
 /* --- the rows -------------------------------------------------------------------- */
 
-static void name_families (struct bench_set *set, struct bench_run *run)
-{
-    snprintf (run->family,
-              sizeof (run->family),
-              "%s",
-              dn_family_of (&set->families, "source", run->source));
-    snprintf (run->kind,
-              sizeof (run->kind),
-              "%s",
-              dn_family_of (&set->families, "group", run->model));
-}
-
-int bench_add_run (const struct dn_row *row, void *context, struct dn_err *err)
-{
-    static const struct dn_datasets no_datasets;
-    struct bench_set *set = context;
-    const char *quality = dn_row_get (row, "quality");
-    const char *step = dn_row_get (row, "step_ms");
-    struct bench_run *run;
-
-    if (set->n_runs == set->size) {
-        set->size = set->size > 0 ? 2 * set->size : 1024;
-        set->runs = realloc (set->runs, (size_t) set->size * sizeof (*set->runs));
-        if (!set->runs)
-            bench_die ("runs", "out of memory");
-    }
-    run = &set->runs[set->n_runs];
-    memset (run, 0, sizeof (*run));
-    run->spec = dn_spec_empty ();
-    run->device = dn_catalogue_find (&set->catalogue, dn_row_get (row, "gpu"));
-    run->step_s = step ? strtod (step, NULL) / 1000 : 0;
-    snprintf (run->model, sizeof (run->model), "%s", dn_row_get (row, "group"));
-    snprintf (run->source, sizeof (run->source), "%s", dn_row_get (row, "source"));
-    name_families (set, run);
-    run->table = set->table;
-    run->fitted = quality && quality[0] != 'C';
-    if (!run->device || run->step_s <= 0)
-        return 0;
-    if (dn_spec_read (dn_span_of (dn_row_get (row, "spec")), &run->spec, err) < 0
-        || dn_spec_resolve (&run->spec, &no_datasets, DN_UNSET, err) < 0
-        || dn_graph_build (shipped_networks (), &run->spec, &run->graph, err) < 0) {
-        set->n_refused++;
-        set->refused = *err;
-        return 0;
-    }
-    run->several = run->spec.gpus > 1;
-    set->n_runs++;
-    return 0;
-}
-
 static bool is_alike (const struct bench_run *a, const struct bench_run *b)
 {
     return a->device == b->device && a->several == b->several
-           && strcmp (a->model, b->model) == 0 && strcmp (a->source, b->source) == 0;
+           && a->label[DN_LABEL_MODEL] == b->label[DN_LABEL_MODEL]
+           && a->label[DN_LABEL_SOURCE] == b->label[DN_LABEL_SOURCE];
 }
 
 static bool is_one_vote (const struct bench_run *a, const struct bench_run *b)
 {
-    return a->fitted == b->fitted && strcmp (a->kind, b->kind) == 0
-           && strcmp (a->family, b->family) == 0;
+    return a->fitted == b->fitted
+           && a->label[DN_LABEL_FAMILY] == b->label[DN_LABEL_FAMILY]
+           && a->label[DN_LABEL_CODE] == b->label[DN_LABEL_CODE];
 }
 
 /* Of more rows alike, every n-th is fitted. */
@@ -194,23 +145,6 @@ static void thin_out (struct bench_set *set)
     }
 }
 
-/* Number the families of the sources. */
-static void place_families (struct bench_set *set)
-{
-    int n = 0;
-
-    for (int i = 0; i < set->n_runs; i++) {
-        struct bench_run *run = &set->runs[i];
-        int first = 0;
-
-        while (strcmp (set->runs[first].family, run->family) != 0)
-            first++;
-        run->place = first < i ? set->runs[first].place : n++;
-        if (n > FAMILIES_MAX)
-            bench_die ("families", "too many");
-    }
-}
-
 void bench_weigh (struct bench_set *set)
 {
     if (set->n_refused > 0)
@@ -218,7 +152,8 @@ void bench_weigh (struct bench_set *set)
                  "%d rows refused, the last one: %s\n",
                  set->n_refused,
                  set->refused.text);
-    place_families (set);
+    if (set->examples->labels[DN_LABEL_CODE].n > FAMILIES_MAX)
+        bench_die ("families", "too many");
     thin_out (set);
     for (int i = 0; i < set->n_runs; i++) {
         struct bench_run *run = &set->runs[i];
@@ -304,9 +239,9 @@ static int mark_families (const struct bench_set *set, bool used[FAMILIES_MAX])
 
     memset (used, 0, FAMILIES_MAX * sizeof (*used));
     for (int i = 0; i < set->n_runs; i++) {
-        if (is_used (&set->runs[i]) && !used[set->runs[i].place])
+        if (is_used (&set->runs[i]) && !used[set->runs[i].label[DN_LABEL_CODE]])
             n++;
-        used[set->runs[i].place] |= is_used (&set->runs[i]);
+        used[set->runs[i].label[DN_LABEL_CODE]] |= is_used (&set->runs[i]);
     }
     return n;
 }
@@ -338,9 +273,9 @@ static void find_effects (const struct bench_set *set,
 
             if (!is_used (run))
                 continue;
-            weight = weight_of (run, errors[i] - effects[run->place]);
-            weights[run->place] += weight;
-            sums[run->place] += weight * errors[i];
+            weight = weight_of (run, errors[i] - effects[run->label[DN_LABEL_CODE]]);
+            weights[run->label[DN_LABEL_CODE]] += weight;
+            sums[run->label[DN_LABEL_CODE]] += weight * errors[i];
         }
         for (int f = 0; f < FAMILIES_MAX; f++) {
             weights[f] += 1 / (FAMILY * FAMILY);
@@ -391,7 +326,8 @@ static double loss (const struct bench_set *set, const struct dn_constants *cons
     find_effects (set, errors, effects);
     for (int i = 0; i < set->n_runs; i++)
         if (is_used (&set->runs[i]))
-            sum += set->runs[i].weight * fabs (errors[i] - effects[set->runs[i].place])
+            sum += set->runs[i].weight
+                   * fabs (errors[i] - effects[set->runs[i].label[DN_LABEL_CODE]])
                    / SCALE;
     free (errors);
     return sum + prior_loss (set, constants, effects);
@@ -445,7 +381,7 @@ static void add_row (const struct bench_run *run,
                      double *a,
                      double *b)
 {
-    int own = N_KNOBS + run->place;
+    int own = N_KNOBS + run->label[DN_LABEL_CODE];
     double *last = &a[own * (own + 1) / 2];
     double rest = error - found[own];
     double weight;
