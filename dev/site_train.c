@@ -363,7 +363,7 @@ static void print_json (const struct work *work, struct json_object *tuning)
 
 static int fit (struct work *work, struct dn_tuning **tuning, struct dn_err *err)
 {
-    work->fit = dn_site_fit_new (&dn_constants_default, NULL);
+    work->fit = dn_site_fit_new ();
     if (!work->fit)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     if (read_tables (work, err) < 0)

@@ -24,16 +24,6 @@ const struct dn_device *dn_run_device (const struct dn_run *run,
     return device;
 }
 
-int dn_run_supported (const struct dn_device *device,
-                      const struct dn_spec *spec,
-                      struct dn_err *err)
-{
-    if (dn_device_supports (device, spec->precision))
-        return 0;
-    return dn_err_set (
-        err, DN_E_RANGE, "gpu: %s cannot run this precision", device->name);
-}
-
 static struct dn_span spec_of (const struct dn_run *run)
 {
     return dn_span_trim (dn_span_of (run->spec));
@@ -128,7 +118,10 @@ int dn_run_case_read (const struct dn_row *row,
         || dn_run_spec (run, datasets, networks, &measured->spec, &measured->graph, err)
                < 0)
         return -1;
-    return dn_run_supported (measured->device, &measured->spec, err);
+    if (dn_device_supports (measured->device, measured->spec.precision))
+        return 0;
+    return dn_err_set (
+        err, DN_E_RANGE, "gpu: %s cannot run this precision", measured->device->name);
 }
 
 void dn_run_case_free (struct dn_run_case *measured)

@@ -28,11 +28,6 @@ int dn_run_spec (const struct dn_run *run,
                  struct dn_graph *graph,
                  struct dn_err *err);
 
-/* Check that the device can run the precision. -1 with 'err'. */
-int dn_run_supported (const struct dn_device *device,
-                      const struct dn_spec *spec,
-                      struct dn_err *err);
-
 /* A run with all that is needed to predict it. */
 struct dn_run_case {
     struct dn_run run;

@@ -49,7 +49,7 @@ static const struct law {
     {0.995, 5.94, 4.37},
 };
 
-struct dn_site_prior dn_site_prior_default (void)
+static struct dn_site_prior shipped_prior (void)
 {
     /* Most probable on the sources of both tables of runs at the constants that ship */
     struct dn_site_prior prior = {
@@ -85,15 +85,14 @@ struct dn_site_prior dn_site_prior_default (void)
     return prior;
 }
 
-struct dn_site_fit *dn_site_fit_new (const struct dn_constants *constants,
-                                     const struct dn_site_prior *prior)
+struct dn_site_fit *dn_site_fit_new (void)
 {
     struct dn_site_fit *fit = calloc (1, sizeof (*fit));
 
     if (!fit)
         return NULL;
-    fit->base = *constants;
-    fit->prior = prior ? *prior : dn_site_prior_default ();
+    fit->base = dn_constants_default;
+    fit->prior = shipped_prior ();
     fit->random = 88172645463325252u;
     return fit;
 }

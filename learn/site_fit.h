@@ -54,8 +54,6 @@ struct dn_site_prior {
     double power;
 };
 
-struct dn_site_prior dn_site_prior_default (void);
-
 /* One measured run; 0 where something was not measured. */
 struct dn_site_run {
     int64_t user; /* numeric id; DN_UNSET: unknown, below: no user of the system */
@@ -75,11 +73,10 @@ struct dn_site_run {
 
 struct dn_site_fit;
 
-/* A fit around these constants, which the features are computed with, and this prior
- * (NULL: the shipped one). NULL without memory. Freed with dn_site_fit_free ().
+/* A fit around the constants that ship. NULL without memory. Freed with
+ * dn_site_fit_free ().
  */
-struct dn_site_fit *dn_site_fit_new (const struct dn_constants *constants,
-                                     const struct dn_site_prior *prior);
+struct dn_site_fit *dn_site_fit_new (void);
 void dn_site_fit_free (struct dn_site_fit *fit);
 
 /* Take a run over, graph included; it is empty afterwards. -1 with DN_E_NOMEM. */

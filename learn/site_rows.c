@@ -4,32 +4,24 @@
  */
 #include "learn/site_rows.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "learn/run_spec.h"
 
-static int read_device (const struct dn_run *measured,
-                        const struct dn_catalogue *catalogue,
-                        struct dn_site_run *run,
-                        struct dn_err *err)
+static int check (const struct dn_run_case *found, struct dn_err *err)
 {
-    run->device = dn_run_device (measured, catalogue, err);
-    if (!run->device)
-        return -1;
-    if (run->device->generation->host)
+    const struct dn_run *run = &found->run;
+
+    if (found->device->generation->host)
         return dn_err_set (err,
                            DN_E_RANGE,
                            "gpu: %s is a CPU, whose runs do not apply to GPUs",
-                           run->device->name);
-    return dn_run_supported (run->device, &run->spec, err);
-}
-
-static int check_measured (const struct dn_site_run *run, struct dn_err *err)
-{
-    if (run->step_s > 0 || run->gpu_mem > 0 || run->power_w > 0)
-        return 0;
-    return dn_err_set (
-        err, DN_E_RANGE, "nothing was measured: no step_ms, peak_mem_gb, power_w");
+                           found->device->name);
+    if (isnan (run->step_ms) && isnan (run->peak_mem_gb) && isnan (run->power_w))
+        return dn_err_set (
+            err, DN_E_RANGE, "nothing was measured: no step_ms, peak_mem_gb, power_w");
+    return 0;
 }
 
 int dn_site_run_read (const struct dn_row *row,
@@ -40,24 +32,26 @@ int dn_site_run_read (const struct dn_row *row,
                       struct dn_site_run *run,
                       struct dn_err *err)
 {
-    struct dn_run measured;
+    struct dn_run_case found = {.device = NULL};
 
     memset (run, 0, sizeof (*run));
-    run->spec = dn_spec_empty ();
     if (dn_run_check (row, err) < 0
-        || dn_run_read (row, DN_RUN_JUDGE, &measured, err) < 0
-        || dn_run_spec (&measured, datasets, networks, &run->spec, &run->graph, err)
-               < 0)
+        || dn_run_case_read (
+               row, DN_RUN_JUDGE, catalogue, datasets, networks, &found, err)
+               < 0
+        || check (&found, err) < 0) {
+        dn_run_case_free (&found);
         return -1;
-    run->user = dn_run_user (measured.user, people);
-    run->step_s = dn_run_known (measured.step_ms) * 1e-3;
-    run->memory_count = dn_run_memory_count (&measured);
-    run->gpu_mem = dn_run_known (measured.peak_mem_gb) * DN_GIB;
-    run->power_w = dn_run_known (measured.power_w);
-    run->cpus_per_gpu = dn_run_known (measured.cores_per_gpu);
-    if (read_device (&measured, catalogue, run, err) == 0
-        && check_measured (run, err) == 0)
-        return 0;
-    dn_graph_free (&run->graph);
-    return -1;
+    }
+    *run =
+        (struct dn_site_run){.user = dn_run_user (found.run.user, people),
+                             .spec = found.spec,
+                             .graph = found.graph,
+                             .device = found.device,
+                             .cpus_per_gpu = dn_run_known (found.run.cores_per_gpu),
+                             .step_s = dn_run_known (found.run.step_ms) * 1e-3,
+                             .gpu_mem = dn_run_known (found.run.peak_mem_gb) * DN_GIB,
+                             .memory_count = dn_run_memory_count (&found.run),
+                             .power_w = dn_run_known (found.run.power_w)};
+    return 0;
 }

@@ -85,7 +85,7 @@ static void free_fit (void *fit)
 
 struct dn_site_fit *site_fit_new (void)
 {
-    return unit_keep (dn_site_fit_new (&dn_constants_default, NULL), free_fit);
+    return unit_keep (dn_site_fit_new (), free_fit);
 }
 
 static void free_tuning (void *tuning)
