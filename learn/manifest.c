@@ -39,6 +39,14 @@ static struct json_object *add_array (struct json_object *to, const char *key)
     return made;
 }
 
+static struct json_object *append_object (struct json_object *array)
+{
+    struct json_object *made = json_object_new_object ();
+
+    json_object_array_add (array, made);
+    return made;
+}
+
 /* Six digits. */
 static struct json_object *real (double value)
 {
@@ -67,13 +75,12 @@ static void add_validated (struct json_object *manifest,
 
     for (int i = 0; i < training->n_validated; i++) {
         const struct dn_validated *validated = &training->validated[i];
-        struct json_object *entry = json_object_new_object ();
+        struct json_object *entry = append_object (list);
 
         add_text (entry, "kind", validated->kind);
         add_text (entry, "stack", validated->stack);
         json_object_object_add (
             entry, "corrected", json_object_new_boolean (validated->corrected));
-        json_object_array_add (list, entry);
     }
 }
 
@@ -103,12 +110,11 @@ static void add_data (struct json_object *manifest, const struct dn_training *tr
     add_count (data, "gpus", runs->labels[DN_LABEL_GPU].n);
     files = add_array (data, "files");
     for (int i = 0; i < training->n_files; i++) {
-        struct json_object *file = json_object_new_object ();
+        struct json_object *file = append_object (files);
 
         add_text (file, "name", training->files[i].name);
         add_count (file, "rows", training->files[i].rows);
         add_text (file, "sha256", training->files[i].digest.hex);
-        json_object_array_add (files, file);
     }
 }
 
@@ -172,12 +178,11 @@ static void add_domain (struct json_object *manifest, const struct dn_domain *do
         json_object_array_add (weight, real (1));
     }
     for (int k = 0; k < domain->n_knots; k++) {
-        struct json_object *knot = json_object_new_object ();
+        struct json_object *knot = append_object (knots);
 
         add_real (knot, "distance", domain->knots[k].distance);
         add_real (knot, "residual", domain->knots[k].residual);
         add_real (knot, "sigma", domain->knots[k].sigma);
-        json_object_array_add (knots, knot);
     }
     crumbs = add_object (json, "crumbs");
     add_real (crumbs, "slope", domain->crumbs.slope);
@@ -186,32 +191,28 @@ static void add_domain (struct json_object *manifest, const struct dn_domain *do
     add_real (crumbs, "high", domain->crumbs.high);
 }
 
-static void add_quantiles (struct json_object *to,
-                           const char *key,
-                           const struct dn_quantiles *q)
+static void add_reals (struct json_object *to,
+                       const char *key,
+                       const double *values,
+                       int n)
 {
-    struct json_object *values = add_array (to, key);
-
-    for (int i = 0; i < q->n; i++)
-        json_object_array_add (values, real (q->values[i]));
-}
-
-static void add_levels (struct json_object *to, const double *levels, int n)
-{
-    struct json_object *list = add_array (to, "levels");
+    struct json_object *list = add_array (to, key);
 
     for (int i = 0; i < n; i++)
-        json_object_array_add (list, real (levels[i]));
+        json_object_array_add (list, real (values[i]));
 }
 
 static void add_laws (struct json_object *to, const struct dn_bounds *laws)
 {
     struct json_object *groups;
 
-    add_quantiles (to, "all", &laws->all);
+    add_reals (to, "all", laws->all.values, laws->all.n);
     groups = add_object (to, "groups");
     for (int g = 0; g < laws->n_groups; g++)
-        add_quantiles (groups, laws->groups[g].name, &laws->groups[g].quantiles);
+        add_reals (groups,
+                   laws->groups[g].name,
+                   laws->groups[g].quantiles.values,
+                   laws->groups[g].quantiles.n);
 }
 
 static void add_bounds (struct json_object *manifest,
@@ -221,7 +222,7 @@ static void add_bounds (struct json_object *manifest,
     struct json_object *json = add_object (manifest, "bounds");
     struct json_object *entry;
 
-    add_levels (json, dn_train_levels, DN_TRAIN_LEVELS);
+    add_reals (json, "levels", dn_train_levels, DN_TRAIN_LEVELS);
     for (int q = 0; q < DN_N_QUANTITIES; q++) {
         if (bounds[q].all.n == 0)
             continue;
@@ -231,7 +232,7 @@ static void add_bounds (struct json_object *manifest,
     if (within->all.n == 0)
         return;
     entry = add_object (json, "within");
-    add_levels (entry, dn_train_within_levels, DN_TRAIN_WITHIN_LEVELS);
+    add_reals (entry, "levels", dn_train_within_levels, DN_TRAIN_WITHIN_LEVELS);
     add_laws (entry, within);
 }
 
@@ -247,17 +248,17 @@ static void add_errors (struct json_object *to,
 }
 
 static void add_level (struct json_object *to,
-                       const char *name,
                        const struct dn_judgement *judgement,
                        int level)
 {
+    double percent = 100 * dn_judged_levels[level];
     char key[32];
 
-    snprintf (key, sizeof (key), "coverage_%s", name);
+    snprintf (key, sizeof (key), "coverage_p%.0f", percent);
     add_real (to, key, judgement->coverage[level]);
-    snprintf (key, sizeof (key), "tightness_%s", name);
+    snprintf (key, sizeof (key), "tightness_p%.0f", percent);
     add_real (to, key, judgement->tightness[level]);
-    snprintf (key, sizeof (key), "models_%s", name);
+    snprintf (key, sizeof (key), "models_p%.0f", percent);
     add_real (to, key, judgement->models[level]);
 }
 
@@ -291,12 +292,11 @@ static void add_reliability (struct json_object *to,
 
         if (bin->n == 0)
             continue;
-        entry = json_object_new_object ();
+        entry = append_object (list);
         add_count (entry, "rows", bin->n);
         add_real (entry, "votes", bin->votes);
         add_real (entry, "stated", bin->stated);
         add_real (entry, "within", bin->within);
-        json_object_array_add (list, entry);
     }
 }
 
@@ -317,10 +317,8 @@ static void add_metrics (struct json_object *manifest,
         add_count (json, "rows", j->n);
         add_errors (json, "white_box", &j->white_box);
         add_errors (json, "learned", &j->learned);
-        add_level (json, "p80", j, DN_JUDGED_P80);
-        add_level (json, "p90", j, DN_JUDGED_P90);
-        add_level (json, "p95", j, DN_JUDGED_P95);
-        add_level (json, "p99", j, DN_JUDGED_P99);
+        for (int l = 0; l < DN_N_JUDGED; l++)
+            add_level (json, j, l);
         add_real (json, "worst_family_p95", j->worst_family);
         add_widths (json, j);
         add_reliability (json, j);

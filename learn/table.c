@@ -128,11 +128,12 @@ static bool grow (struct dn_table *table, size_t len)
 static void begin_field (struct dn_table *table, enum place place)
 {
     table->place = place;
-    if (table->n_fields == DN_COLUMNS_MAX)
-        fail (table, DN_E_LIMIT, "more than 64 fields");
-    else
-        table->starts[table->n_fields++] = table->used;
     table->kept = 0;
+    if (table->n_fields < DN_COLUMNS_MAX)
+        table->starts[table->n_fields++] = table->used;
+    else if (table->status == 0)
+        table->status =
+            dn_err_set (table->err, DN_E_LIMIT, "more than %d fields", DN_COLUMNS_MAX);
 }
 
 static void add_byte (struct dn_table *table, char c)

@@ -23,15 +23,20 @@
 #include "predict/translate.h"
 #include "step_fit.h"
 
-/* A pair of runs, translated. */
+/* What is known of a pair of runs, translated. */
+enum value {
+    BLIND,     /* |predicted / measured - 1| without a run */
+    ERROR,     /* and after it */
+    WIDTH,     /* of the bound over the likely time */
+    COVERED,   /* 1: by the bound */
+    LOG_ERROR, /* ln (measured / predicted) */
+    BLIND_LOG, /* the same without a run */
+    CONFIDENCE,
+    N_VALUES
+};
+
 struct pair {
-    double blind; /* |predicted / measured - 1| without a run */
-    double error; /* and after it */
-    double width; /* of the bound over the likely time */
-    double confidence;
-    bool covered;
-    double log_error; /* ln (measured / predicted) */
-    double blind_log; /* the same without a run */
+    double value[N_VALUES];
     int vote;
 };
 
@@ -137,15 +142,15 @@ static void add_pair (struct pairs *pairs, int b, const struct dn_range *law, in
         if (!pairs->list || !pairs->work)
             bench_die ("pairs", "out of memory");
     }
-    pairs->list[pairs->n++] =
-        (struct pair){.blind = fabs (estimates[b].step_s.p50 / measured - 1),
-                      .error = fabs (law->p50 / measured - 1),
-                      .width = bound / law->p50,
-                      .confidence = dn_range_within (*law, DN_CONFIDENCE_FACTOR),
-                      .covered = measured <= bound,
-                      .log_error = log (measured / law->p50),
-                      .blind_log = log (measured / estimates[b].step_s.p50),
-                      .vote = vote};
+    pairs->list[pairs->n++] = (struct pair){
+        .value = {[BLIND] = fabs (estimates[b].step_s.p50 / measured - 1),
+                  [ERROR] = fabs (law->p50 / measured - 1),
+                  [WIDTH] = bound / law->p50,
+                  [COVERED] = measured <= bound,
+                  [LOG_ERROR] = log (measured / law->p50),
+                  [BLIND_LOG] = log (measured / estimates[b].step_s.p50),
+                  [CONFIDENCE] = dn_range_within (*law, DN_CONFIDENCE_FACTOR)},
+        .vote = vote};
 }
 
 static bool is_of_one_code (const struct bench_run *a, const struct bench_run *b)
@@ -211,26 +216,6 @@ static int by_vote (const void *a, const void *b)
     return (x->vote > y->vote) - (x->vote < y->vote);
 }
 
-static double error_of (const struct pair *pair)
-{
-    return pair->error;
-}
-
-static double blind_of (const struct pair *pair)
-{
-    return pair->blind;
-}
-
-static double width_of (const struct pair *pair)
-{
-    return pair->width;
-}
-
-static double covered_of (const struct pair *pair)
-{
-    return pair->covered ? 1 : 0;
-}
-
 static double mean (double *values, int n)
 {
     double sum = 0;
@@ -242,7 +227,7 @@ static double mean (double *values, int n)
 
 /* The statistic 'over' votes of that 'within' them; the pairs are sorted by vote. */
 static double figure (const struct pairs *pairs,
-                      double (*of) (const struct pair *pair),
+                      enum value which,
                       double (*within) (double *values, int n),
                       double (*over) (double *values, int n),
                       int *n_votes)
@@ -258,7 +243,7 @@ static double figure (const struct pairs *pairs,
         int vote = pairs->list[i].vote;
 
         for (; i < pairs->n && pairs->list[i].vote == vote; i++)
-            pairs->work[of_vote++] = of (&pairs->list[i]);
+            pairs->work[of_vote++] = pairs->list[i].value[which];
         votes[n++] = within (pairs->work, of_vote);
     }
     result = over (votes, n);
@@ -270,7 +255,7 @@ static double figure (const struct pairs *pairs,
 static double over_pairs (const struct pairs *pairs)
 {
     for (size_t i = 0; i < pairs->n; i++)
-        pairs->work[i] = pairs->list[i].error;
+        pairs->work[i] = pairs->list[i].value[ERROR];
     return dn_reals_median (pairs->work, (int) pairs->n);
 }
 
@@ -286,11 +271,11 @@ static void print_row (const struct kind *kind, struct pairs *pairs)
     if (pairs->n == 0)
         return;
     qsort (pairs->list, pairs->n, sizeof (*pairs->list), by_vote);
-    blind = figure (pairs, blind_of, dn_reals_median, dn_reals_median, &n);
-    error = figure (pairs, error_of, dn_reals_median, dn_reals_median, &n);
-    average = figure (pairs, error_of, dn_reals_median, mean, &n);
-    covered = figure (pairs, covered_of, mean, mean, &n);
-    width = figure (pairs, width_of, dn_reals_median, dn_reals_median, &n);
+    blind = figure (pairs, BLIND, dn_reals_median, dn_reals_median, &n);
+    error = figure (pairs, ERROR, dn_reals_median, dn_reals_median, &n);
+    average = figure (pairs, ERROR, dn_reals_median, mean, &n);
+    covered = figure (pairs, COVERED, mean, mean, &n);
+    width = figure (pairs, WIDTH, dn_reals_median, dn_reals_median, &n);
     printf (
         "| %s | %zu | %d | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %.2f |\n",
         kind->name,
@@ -327,22 +312,12 @@ static void print_reliability (struct pairs *pairs)
         for (size_t p = i; p < end; p++)
             dn_reliability_add (bins,
                                 1 / (double) (end - i),
-                                pairs->list[p].confidence,
-                                pairs->list[p].log_error);
+                                pairs->list[p].value[CONFIDENCE],
+                                pairs->list[p].value[LOG_ERROR]);
     }
     for (int b = 0; b < DN_RELIABILITY_BINS; b++)
         if (bins[b].n > 0)
             bench_print_bin (&bins[b], b);
-}
-
-static double blind_log_of (const struct pair *pair)
-{
-    return pair->blind_log;
-}
-
-static double log_of (const struct pair *pair)
-{
-    return pair->log_error;
 }
 
 /* By how many runs of the same code are measured: of 'one' each run counts once for
@@ -352,11 +327,11 @@ static void print_classes (struct pairs *one, struct pairs *three)
 {
     static const struct {
         const char *name;
-        double (*error) (const struct pair *pair);
-        double (*log_error) (const struct pair *pair);
-    } classes[N_CLASSES] = {[NO_RUN] = {"none", blind_of, blind_log_of},
-                            [ONE_RUN] = {"one", error_of, log_of},
-                            [THREE_RUNS] = {"three", error_of, log_of}};
+        enum value error;
+        enum value log_error;
+    } classes[N_CLASSES] = {[NO_RUN] = {"none", BLIND, BLIND_LOG},
+                            [ONE_RUN] = {"one", ERROR, LOG_ERROR},
+                            [THREE_RUNS] = {"three", ERROR, LOG_ERROR}};
 
     puts ("\n| measured runs | predictions | votes | median error | mean | bias |\n"
           "|---|---:|---:|---:|---:|---:|");

@@ -147,7 +147,7 @@ TEST ("columns have a limit")
     dn_buf_add (&buf, "\n");
     expect_rows (text, "");
     text[buf.len - 1] = ',';
-    expect_error (text, DN_E_LIMIT, "line 1: more than 64 fields");
+    expect_error (text, DN_E_LIMIT, "line 1: more than 128 fields");
 }
 
 /* A head, and a row of 'len' bytes. */
