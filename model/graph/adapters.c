@@ -141,6 +141,7 @@ static double add_adapter (const struct dn_op *base,
                            struct dn_op ops[OPS_PER_ADAPTER])
 {
     struct dn_op any = {.part = base->part,
+                        .block = base->block,
                         .repeat = adapter->repeat,
                         .m = base->m,
                         .batches = 1,
@@ -157,6 +158,7 @@ static double add_adapter (const struct dn_op *base,
     ops[1].n = adapter->out;
     ops[0].in = base->m * base->k;
     ops[0].out = ops[1].in = ops[1].saved = base->m * rank;
+    ops[0].cast_saved = ops[0].in;
     ops[0].source = base->source;
     ops[0].first = base->first;
     for (int i = 0; i < 2; i++) {
@@ -173,7 +175,7 @@ static double add_adapter (const struct dn_op *base,
 int dn_adapters_add (struct dn_graph *graph,
                      double rank,
                      const char *names,
-                     bool *needed,
+                     unsigned char *needed,
                      struct dn_err *err)
 {
     int head = dn_head_of (graph);
@@ -203,7 +205,7 @@ int dn_adapters_add (struct dn_graph *graph,
 
         ops[n++] = *base;
         if (n_parts > 0)
-            needed[base->source] = true;
+            needed[base->source] |= DN_NEEDED_ADAPTER;
         for (int p = 0; p < n_parts; p++, n += OPS_PER_ADAPTER)
             graph->flops += add_adapter (base, &parts[p], rank, &ops[n]);
     }

@@ -49,6 +49,7 @@ bool dn_graph_has (const struct dn_graph *graph, enum dn_op_kind kind)
 void dn_op_keep_nothing (struct dn_op *op)
 {
     op->saved = op->input_saved = op->wide_saved = op->amp_saved = op->masks = 0;
+    op->cast_saved = 0;
 }
 
 int dn_head_of (const struct dn_graph *graph)

@@ -88,6 +88,9 @@ struct dn_op {
     double wide_saved;  /* of these, in single precision whatever the network's */
     double amp_saved;   /* more, where torch.amp decides on precisions: the 16 bits by
                            which arrays are longer, or second copies */
+    double cast_saved;  /* more, where adapters compute in another precision than the
+                           layers beside them: their own copies, less the one they share
+                         */
     double masks;       /* bytes kept besides: dropout masks, pooling indices */
     double steps;       /* kernels in sequence that cannot be batched (recurrence), 1 */
     double calls;     /* launches of it: 1; more where the host loops over time steps */

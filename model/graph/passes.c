@@ -87,6 +87,7 @@ static void grow (struct dn_op *op, double samples)
         if (dn_op_numbers[i].grows)
             *dn_network_number (op, &dn_op_numbers[i]) *= samples;
     op->each *= samples;
+    op->cast_saved *= samples;
     if (op->kind == DN_OP_EMBEDDING)
         op->weights *= samples;
     if (pairs) {

@@ -119,13 +119,13 @@ static void freeze (struct dn_op *op, const struct choice *choice, unsigned sets
 }
 
 /* Inputs that the gradient of some weights needs. */
-static void find_needed (const struct dn_graph *graph, bool *needed)
+static void find_needed (const struct dn_graph *graph, unsigned char *needed)
 {
     for (int i = 0; i < graph->n_ops; i++) {
         const struct dn_op *op = &graph->ops[i];
 
         if (dn_op_has_weights (op) && !op->fixed)
-            needed[op->source] = true;
+            needed[op->source] = DN_NEEDED_LAYER;
     }
 }
 
@@ -134,14 +134,18 @@ static void find_needed (const struct dn_graph *graph, bool *needed)
  * bitsandbytes do in 8 bits (MatMul8bitLt), in 4 bits they did in its first versions
  * (MatMul4Bit; litgpt's runs need as much more).
  */
-static void drop_inputs (struct dn_graph *graph, const bool *needed)
+static void drop_inputs (struct dn_graph *graph, const unsigned char *needed)
 {
     for (int i = 0; i < graph->n_ops; i++) {
         struct dn_op *op = &graph->ops[i];
 
         if (!op->fixed || op->frozen_bytes > 0
-            || (op->source > 0 && needed[op->source]))
+            || (op->source > 0 && (needed[op->source] & DN_NEEDED_LAYER) != 0))
             continue;
+        if (op->source > 0 && needed[op->source] != 0) {
+            op->cast_saved = -op->input_saved;
+            continue;
+        }
         op->saved -= op->input_saved;
         op->input_saved = 0;
     }
@@ -257,7 +261,7 @@ static int apply (struct dn_graph *graph,
                   const struct dn_spec *spec,
                   const struct choice *choice,
                   const struct dn_deadline *deadline,
-                  bool *needed,
+                  unsigned char *needed,
                   struct dn_err *err)
 {
     int head = dn_head_of (graph);
@@ -302,7 +306,7 @@ int dn_tune (struct dn_graph *graph,
              struct dn_err *err)
 {
     struct choice choice = {0, spec->lora != DN_UNSET};
-    bool *needed;
+    unsigned char *needed;
     int most = 0;
     int rc;
 

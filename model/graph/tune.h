@@ -87,15 +87,19 @@ int dn_tune_read (const struct dn_tune_words *known,
                   unsigned *sets,
                   struct dn_err *err);
 
+/* Who needs an input for the gradient of weights. */
+#define DN_NEEDED_LAYER   1
+#define DN_NEEDED_ADAPTER 2
+
 /* Add low-rank adapters of rank 'rank' beside the layers in 'names' ("": query and
  * value): two products, a scale and a sum for each (Hu et al., arXiv 2106.09685).
- * needed[op.source] is set for the inputs that they keep. -1 with 'err' set and the
- * graph unchanged.
+ * needed[op.source] has DN_NEEDED_ADAPTER for the inputs that they keep. -1 with 'err'
+ * set and the graph unchanged.
  */
 int dn_adapters_add (struct dn_graph *graph,
                      double rank,
                      const char *names,
-                     bool *needed,
+                     unsigned char *needed,
                      struct dn_err *err) DN_COLD;
 
 #endif

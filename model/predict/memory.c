@@ -54,6 +54,7 @@ struct keeping {
     bool widens;   /* operators in single precision keep their elements so */
     bool composed; /* of single kernels, each of which keeps its operands */
     bool amp;      /* torch.amp decides on the precision of each operator */
+    bool casts;    /* adapters cast what they read */
 };
 
 /* Does the age of the software decide whether norms and GELU are composed? */
@@ -163,6 +164,15 @@ bool dn_keeps_products (const struct dn_spec *spec)
     return spec->checkpointing == DN_CHECKPOINTING_SELECTIVE && dn_runs_torch (spec);
 }
 
+/* Are adapters in fp32 beside a network of 16 bits? So peft makes them (get_peft_model:
+ * autocast_adapter_dtype). ZeRO and FSDP need one type for all weights.
+ */
+static bool has_wide_adapters (const struct dn_setup *c)
+{
+    return c->spec->lora != DN_UNSET && dn_has_habit (c, DN_HABIT_TORCH)
+           && c->traits->activation < 4 && c->parallel < DN_PARALLEL_ZERO1;
+}
+
 static struct keeping find_keeping (const struct dn_setup *c)
 {
     bool compiled = c->spec->compile == 1;
@@ -176,6 +186,8 @@ static struct keeping find_keeping (const struct dn_setup *c)
         dn_has_habit (c, DN_HABIT_OUTPUTS) && !keeping.convolutions && !compiled;
     keeping.composed = is_composed (c) && !keeping.convolutions && !compiled;
     keeping.amp = runs_amp (c);
+    keeping.casts = has_wide_adapters (c) && !keeping.outputs && !dn_is_fused (c)
+                    && c->traits->linear <= 0;
     keeping.widens = !dn_is_fused (c) && !keeping.outputs;
     return keeping;
 }
@@ -234,9 +246,21 @@ static double amp_bytes (const struct dn_setup *c, const struct dn_op *op)
     if (op->wide)
         return (4 - element) * (op->saved - op->wide_saved);
     if (op->kind == DN_OP_LINEAR && again && op->input_saved <= 0 && !op->frozen
-        && !op->passed)
+        && !op->passed && !(op->fixed && op->frozen_bytes <= 0))
         return element * op->in;
     return 0;
+}
+
+/* More that an operator keeps because adapters compute in fp32 beside layers of 16
+ * bits: each casts what it reads, and keeps that; torch.amp casts it back (peft,
+ * LoraLayer: _cast_input_dtype).
+ */
+static double cast_bytes (const struct dn_setup *c, const struct dn_op *op)
+{
+    double element = c->traits->activation;
+    double own = c->traits->copy > 0 ? element : 4;
+
+    return op->cast_saved * (op->cast_saved > 0 ? own : element);
 }
 
 /* Bytes that an operator, after one of kind 'last', keeps for the backward pass, per
@@ -269,6 +293,8 @@ static double part_bytes (const struct dn_setup *c,
         shorter -= amp_bytes (c, op);
     if (keeping->composed)
         shorter -= composed_elements (c, op) * element;
+    if (keeping->casts)
+        shorter -= cast_bytes (c, op);
     return (saved * element - shorter + op->masks)
            / (whole ? c->norm_split : (double) c->spec->tp);
 }
@@ -553,10 +579,12 @@ static void find_state (const struct dn_setup *c, double memory[DN_N_MEMORY_CLAS
     bool mixed = bytes->copy > 0;
     bool zero = parallel >= DN_PARALLEL_ZERO1 && parallel <= DN_PARALLEL_ZERO3;
     bool own = zero && has_own_optimizer (c);
+    double least = has_wide_adapters (c) ? 4 : 0;
 
-    memory[DN_MEMORY_WEIGHTS] = params * bytes->weights + params * bytes->copy;
-    memory[DN_MEMORY_GRADIENTS] = params * bytes->gradients;
-    memory[DN_MEMORY_OPTIMIZER] = params * dn_optimizer_bytes (c);
+    memory[DN_MEMORY_WEIGHTS] = params * (dn_max (bytes->weights, least) + bytes->copy);
+    memory[DN_MEMORY_GRADIENTS] = params * dn_max (bytes->gradients, least);
+    memory[DN_MEMORY_OPTIMIZER] =
+        params * dn_optimizer_bytes (c, dn_max (bytes->state, least));
     if (mixed && parallel >= DN_PARALLEL_FSDP) {
         memory[DN_MEMORY_WEIGHTS] = params * bytes->weights;
     } else if (mixed && (zero || dn_is_offloaded (c))) {

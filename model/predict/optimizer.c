@@ -46,15 +46,14 @@ static double apart_share (const struct dn_setup *c)
     return c->dense_params > 0 ? apart_params (c) / c->dense_params : 0;
 }
 
-double dn_optimizer_bytes (const struct dn_setup *c)
+double dn_optimizer_bytes (const struct dn_setup *c, double state)
 {
     const struct dn_optimizer_traits *usual = &dn_optimizer_traits[c->spec->optimizer];
     const struct dn_optimizer_traits *other = &dn_optimizer_traits[DN_OPTIMIZER_ADAMW];
-    double element = usual->bytes > 0 ? usual->bytes : c->traits->state;
+    double element = usual->bytes > 0 ? usual->bytes : state;
     double apart = apart_share (c);
 
-    return (1 - apart) * usual->states * element
-           + apart * other->states * c->traits->state;
+    return (1 - apart) * usual->states * element + apart * other->states * state;
 }
 
 bool dn_optimizer_is_fused (const struct dn_setup *c)

@@ -172,9 +172,10 @@ bool dn_recurrent_reads_torch (const struct dn_case *c);
 /* Do neighbouring element-wise operators share kernels? */
 bool dn_is_fused (const struct dn_setup *c);
 
-/* The optimizer: bytes of its states per parameter, and the device's seconds of a step.
+/* The optimizer: bytes of its states per parameter, where each number has 'state'
+ * bytes, and the device's seconds of a step.
  */
-double dn_optimizer_bytes (const struct dn_setup *c);
+double dn_optimizer_bytes (const struct dn_setup *c, double state);
 double dn_optimizer_time (const struct dn_setup *c);
 
 /* Does it need no copies while it works through lists of tensors? */
