@@ -13,7 +13,7 @@ command -v scdoc >/dev/null || skip_all 'scdoc is not installed'
 
 # Blocks that are not run here: those that need a cluster or a server, each of which names
 # the test that runs it, and forms of text.
-readonly ELSEWHERE_BLOCKS=7 FORM_BLOCKS=8
+readonly ELSEWHERE_BLOCKS=7 FORM_BLOCKS=7
 
 DNNEST=$(realpath "$DNNEST")
 tool=$top/tests/cli/examples.py
