@@ -60,6 +60,8 @@ avoided() {
 mapfile -t files < <(cd "$top" && ls README.md CONTRIBUTING.md SECURITY.md NEWS doc/*.md \
     learn/data/*.md */*.scd */*/*.scd)
 ok 'there are pages to look at' test "${#files[@]}" -ge 15
+ok 'the manual pages have at most 20,000 words' \
+    test "$(cd "$top" && cat */*.scd */*/*.scd | wc -w)" -le 20000
 is 'no page has a word to avoid' "$(cd "$top" && grep -nH '' "${files[@]}" | avoided)" ''
 
 mapfile -t files < <(cd "$top" && find "${OURS[@]}" tests -name '*.[ch]' -o -name '*.t' |
