@@ -36,7 +36,8 @@ FOREIGN = {"install(1)", "mmap(2)", "sbatch(1)", "srun(1)", "logrotate(8)", "std
 # Where options that are not those of 'dnnest' are: of Slurm, configure and scripts
 PLACES_OF_OPTIONS = ("*/*.scd", "*/*/*.scd", "packaging/*", "packaging/*/*", "configure.ac",
                      "doc/design.md", "tests/live/*", "tests/live/lib/*", "tests/bench/*")
-OTHER_OPTIONS = {"now", "prefix", "sysconfdir", "localstatedir"}  # systemctl, configure
+# systemctl, configure, apptainer
+OTHER_OPTIONS = {"now", "prefix", "sysconfdir", "localstatedir", "cleanenv"}
 
 
 class Guide:
