@@ -303,22 +303,27 @@ static void tell (struct told *told, const char *key, const char *value)
         snprintf (told->words[told->n++], sizeof (told->words[0]), "%s=%s", key, value);
 }
 
-static void tell_number (struct told *told, const char *key, double value)
-{
-    char text[32];
-
-    snprintf (text, sizeof (text), "%.17g", value);
-    tell (told, key, text);
-}
-
-static void tell_constants (struct told *told)
+/* What the white box knows, and of a known device its data sheet. */
+static void tell_numbers (struct told *told, const struct dn_device *known)
 {
     const struct dn_constants *k = &dn_constants_default;
+    const struct {
+        const char *key;
+        double value;
+    } numbers[] = {{"seen_linear_fp32", k->seen_linear_fp32},
+                   {"seen_linear_tensor", k->seen_linear_tensor},
+                   {"seen_stream", k->seen_stream},
+                   {"hop_s", k->hop_s},
+                   {"fp32", known ? known->fp32 : 0},
+                   {"tf32", known ? known->tf32 : 0},
+                   {"fp16", known ? known->fp16 : 0},
+                   {"bf16", known ? known->bf16 : 0}};
+    char text[32];
 
-    tell_number (told, "seen_linear_fp32", k->seen_linear_fp32);
-    tell_number (told, "seen_linear_tensor", k->seen_linear_tensor);
-    tell_number (told, "seen_stream", k->seen_stream);
-    tell_number (told, "hop_s", k->hop_s);
+    for (size_t i = 0; i < DN_N_ELEMENTS (numbers); i++) {
+        snprintf (text, sizeof (text), "%.17g", numbers[i].value);
+        tell (told, numbers[i].key, text);
+    }
 }
 
 static int make_entry (const struct call *call)
@@ -349,13 +354,7 @@ static int make_entry (const struct call *call)
     tell (&told, "known", known ? "1" : "0");
     tell (&told, "arch", arch_of (&catalogue, number_of (&facts.capability)));
     tell (&told, "out", call->out ? call->out : "");
-    tell_constants (&told);
-    if (known) {
-        tell_number (&told, "fp32", known->fp32);
-        tell_number (&told, "tf32", known->tf32);
-        tell_number (&told, "fp16", known->fp16);
-        tell_number (&told, "bf16", known->bf16);
-    }
+    tell_numbers (&told, known);
     for (int i = 0; i < told.n; i++)
         add_word (&words, told.words[i]);
     return fit (call, &words);

@@ -19,8 +19,8 @@
 #include "host/people.h"
 #include "output/grid.h"
 #include "output/json.h"
-#include "learn/measured_run.h"
-#include "learn/site_rows.h"
+#include "learn/run_spec.h"
+#include "learn/site_fit.h"
 #include "output/progress.h"
 #include "read_runs.h"
 #include "output/show.h"
@@ -78,6 +78,55 @@ static int set_residuals (const struct work *work,
     return 0;
 }
 
+static int check_run (const struct dn_run_case *found, struct dn_err *err)
+{
+    const struct dn_run *run = &found->run;
+
+    if (found->device->generation->host)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "gpu: %s is a CPU, whose runs do not apply to GPUs",
+                           found->device->name);
+    if (isnan (run->step_ms) && isnan (run->peak_mem_gb) && isnan (run->power_w))
+        return dn_err_set (
+            err, DN_E_RANGE, "nothing was measured: no step_ms, peak_mem_gb, power_w");
+    return 0;
+}
+
+/* Read one run, whose graph the caller frees. -1 with the reason why it is of no use.
+ */
+static int read_run (const struct dn_row *row,
+                     const struct dn_site *site,
+                     struct dn_site_run *run,
+                     struct dn_err *err)
+{
+    struct dn_run_case found = {.device = NULL};
+
+    if (dn_run_case_read (row,
+                          DN_RUN_JUDGE,
+                          &site->catalogue,
+                          &site->datasets,
+                          &site->networks,
+                          &found,
+                          err)
+            < 0
+        || check_run (&found, err) < 0) {
+        dn_run_case_free (&found);
+        return -1;
+    }
+    *run =
+        (struct dn_site_run){.user = dn_run_user (found.run.user, &dn_people_of_system),
+                             .spec = found.spec,
+                             .graph = found.graph,
+                             .device = found.device,
+                             .cpus_per_gpu = dn_run_known (found.run.cores_per_gpu),
+                             .step_s = dn_run_known (found.run.step_ms) * 1e-3,
+                             .gpu_mem = dn_run_known (found.run.peak_mem_gb) * DN_GIB,
+                             .memory_count = dn_run_memory_count (&found.run),
+                             .power_w = dn_run_known (found.run.power_w)};
+    return 0;
+}
+
 static int take_row (const struct dn_row *row, void *context, struct dn_err *err)
 {
     struct work *work = context;
@@ -87,14 +136,7 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
     if (dn_run_check (row, err) < 0)
         return -1;
     work->n_rows++;
-    if (dn_site_run_read (row,
-                          &work->site->catalogue,
-                          &work->site->datasets,
-                          &work->site->networks,
-                          &dn_people_of_system,
-                          &run,
-                          &why)
-            == 0
+    if (read_run (row, work->site, &run, &why) == 0
         && set_residuals (work, &run, &why) == 0) {
         if (work->reading.user)
             run.user = dn_run_user (work->reading.user, NULL);

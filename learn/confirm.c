@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "learn/boost.h"
+#include "learn/reals.h"
 
 #define RANDOM_ROWS 2000
 #define SEED        UINT64_C (20240607)
@@ -53,13 +54,9 @@ static int find_limits (const struct dn_trees *trees,
     return 0;
 }
 
-/* The same numbers on every machine (Marsaglia's xorshift64). */
 static uint64_t draw (uint64_t *state, uint64_t n)
 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return (*state >> 11) % n;
+    return (dn_xorshift (state) >> 11) % n;
 }
 
 static float draw_value (const struct limits *limits, int feature, uint64_t *state)

@@ -8,6 +8,7 @@
 
 #include "learn/boost.h"
 #include "learn/parts.h"
+#include "learn/reals.h"
 #include "predict/features.h"
 
 /* Larger targets are cut off. Trees cannot learn them: they are errors of a table, or

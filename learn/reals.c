@@ -1,4 +1,4 @@
-/* reals.c - order and median of numbers
+/* reals.c - order, median and drawing of numbers
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,4 +21,20 @@ double dn_reals_median (double values[], int n)
         return NAN;
     qsort (values, (size_t) n, sizeof (*values), dn_reals_compare);
     return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+uint64_t dn_random (uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C (0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * UINT64_C (0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C (0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+uint64_t dn_xorshift (uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    return *state ^= *state << 17;
 }

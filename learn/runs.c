@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/reals.h"
 #include "learn/run_spec.h"
 #include "predict/features.h"
 
@@ -17,15 +18,6 @@
  */
 #define LABELS_MAX   4096
 #define LABEL_OTHERS "(others)"
-
-uint64_t dn_random (uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C (0x9e3779b97f4a7c15);
-
-    z = (z ^ (z >> 30)) * UINT64_C (0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C (0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
 
 struct dn_runs dn_runs_start (int max, uint64_t seed)
 {

@@ -76,9 +76,6 @@ int dn_runs_add (struct dn_runs *runs,
                  const struct dn_networks *networks,
                  struct dn_err *err);
 
-/* A random number of 64 bits: splitmix64 (Steele, Lea, Flood 2014). */
-uint64_t dn_random (uint64_t *state);
-
 /* The indices of the runs in which a quantity was measured, owned by the caller. NULL
  * without memory.
  */

@@ -75,28 +75,19 @@ static bool grow (struct dn_reservoir *sample)
     return true;
 }
 
-/* Pseudo-random numbers, the same in every run (splitmix64, public domain). */
-static uint64_t mix (uint64_t x)
-{
-    x += UINT64_C (0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C (0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C (0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
 /* Once the sample is full, every value seen has the same chance to be in it (Vitter's
  * algorithm R). The order of the values has no effect, so the sample may be sorted at
  * any time.
  */
 static void add_value (struct dn_reservoir *sample, double value)
 {
+    uint64_t state = ++sample->n_seen;
     size_t at = sample->n;
 
-    sample->n_seen++;
     if (at < DN_SAMPLE_MAX)
         sample->n++;
     else
-        at = (size_t) (mix (sample->n_seen) % sample->n_seen);
+        at = (size_t) (dn_random (&state) % sample->n_seen);
     if (at < DN_SAMPLE_MAX)
         sample->values[at] = value;
 }

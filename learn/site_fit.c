@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/reals.h"
 #include "learn/site_solve.h"
 
 /* A user and the number of runs, of those that came and of those that are kept. */
@@ -28,7 +29,7 @@ struct dn_site_fit {
     int64_t n_seen;
     struct owner owners[DN_SITE_USERS_MAX];
     int n_owners;
-    uint64_t random;
+    uint64_t random; /* the same runs give the same bundle */
 };
 
 /* Errors in units of the stated spread (with its family of code left out): after 1 to
@@ -107,15 +108,6 @@ void dn_site_fit_free (struct dn_site_fit *fit)
     free (fit);
 }
 
-/* xorshift64 (Marsaglia 2003): the same runs give the same bundle. */
-static uint64_t next_random (struct dn_site_fit *fit)
-{
-    fit->random ^= fit->random << 13;
-    fit->random ^= fit->random >> 7;
-    fit->random ^= fit->random << 17;
-    return fit->random;
-}
-
 /* The owner of a user's runs. Users beyond those that there is room for share one. */
 static struct owner *find_owner (struct dn_site_fit *fit, int64_t user)
 {
@@ -162,12 +154,12 @@ static int find_place (struct dn_site_fit *fit, struct owner *owner)
     uint64_t which;
 
     if (largest->n_kept > owner->n_kept + 1) {
-        which = next_random (fit) % (uint64_t) largest->n_kept;
+        which = dn_xorshift (&fit->random) % (uint64_t) largest->n_kept;
         largest->n_kept--;
         owner->n_kept++;
         return find_run (fit, largest, which);
     }
-    which = next_random (fit) % (uint64_t) owner->n_seen;
+    which = dn_xorshift (&fit->random) % (uint64_t) owner->n_seen;
     return which < (uint64_t) owner->n_kept ? find_run (fit, owner, which) : -1;
 }
 
@@ -246,7 +238,7 @@ static int list_candidates (struct dn_site_fit *fit, struct candidate *candidate
             candidates[n++] = (struct candidate){
                 .run = &fit->runs[i],
                 .application = dn_application_of (&fit->runs[i].spec),
-                .order = next_random (fit)};
+                .order = dn_xorshift (&fit->random)};
     if (n > 0)
         qsort (candidates, (size_t) n, sizeof (*candidates), compare_candidates);
     return n;

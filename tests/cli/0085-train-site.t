@@ -110,7 +110,6 @@ print("%.4f %.4f %.4f" % tuple(d[k]["mape"] for k in ("step_time", "gpu_memory",
 }
 read -r before memory_before white <<< "$(error "$work/small")"
 read -r after memory_after still_white <<< "$(error "$work/one")"
-less() { is "$1" "$(python3 -c "print('' if $2 < $3 else '$2 is not less than $3')")" ''; }
 less 'runs that were held back are predicted better with the site' "$after" "0.3 * $before"
 less 'the memory of runs that were held back is predicted better with the site' \
     "$memory_after" "0.7 * $memory_before"

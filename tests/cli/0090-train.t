@@ -50,8 +50,6 @@ predict() { # BUNDLE EXPRESSION SPEC, of the first candidate as c
         --datasets "$work/datasets.conf" --model "$work/$1" --gpu v100_sxm2_32gb "$3" \
         > "$work/predicted.json" && value "$work/predicted.json" "(lambda c: $2)(d['candidates'][0])"
 }
-# less TITLE A B: A < B
-less() { is "$1" "$(python3 -c "print('' if $2 < $3 else '$2 is not less than $3')")" ''; }
 
 train --out "$work/one" "$work/runs.csv"
 is 'a bundle is made' "$(cd "$work/one" && echo *)" 'domain.points manifest.json step.trees'

@@ -9,6 +9,7 @@
 #   gives TITLE CODE REGEX ARGUMENT...    dn exits with CODE and stdout matches
 #   refuses TITLE CODE REGEX ARGUMENT...  dn exits with CODE, stdout is empty, stderr is
 #                                         one message that matches
+#   less TITLE A B             A < B, two Python expressions
 #   whole_page FILE            the page FILE, drawn by Chromium, has no fault (look.py)
 #   json TITLE EXPRESSION ARGUMENT...     dn --json prints JSON, for which the Python
 #                                         expression over 'd' is true
@@ -108,6 +109,8 @@ dn() {
     "$(program_of "$@")" "$1" --conf "$conf" --hardware "$work/hardware" \
         "${datasets[@]}" --zoo "$work/zoo" ${bundle:+--model "$bundle"} "${@:2}"
 }
+
+less() { is "$1" "$(python3 -c "print('' if $2 < $3 else '$2 is not less than $3')")" ''; }
 
 # Run dn and keep its output and exit code: $out, $err, $code.
 try() {

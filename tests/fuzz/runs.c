@@ -5,7 +5,7 @@
  * one, with the same result.
  *
  * Aims at: learn/table.c learn/measured_run.c learn/run_spec.c learn/evaluate.c
- * learn/runs.c learn/site_rows.c learn/score.c
+ * learn/runs.c learn/score.c
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,7 +18,6 @@
 #include "../unit/scene.h"
 #include "learn/evaluate.h"
 #include "learn/runs.h"
-#include "learn/site_rows.h"
 #include "tests/unit/networks.h"
 
 struct reader {
@@ -31,25 +30,27 @@ struct reader {
 
 static void check_run (const struct dn_row *row, const struct dn_site *site)
 {
-    struct dn_site_run run;
+    dn_cleanup (dn_run_case_free) struct dn_run_case found = {.device = NULL};
+    const struct dn_run *run = &found.run;
     struct dn_err err = {0};
 
-    if (dn_site_run_read (row,
-                          &site->catalogue,
-                          &site->datasets,
-                          shipped_networks (),
-                          NULL,
-                          &run,
-                          &err)
-        < 0) {
+    if (dn_run_check (row, &err) < 0
+        || dn_run_case_read (row,
+                             DN_RUN_JUDGE,
+                             &site->catalogue,
+                             &site->datasets,
+                             shipped_networks (),
+                             &found,
+                             &err)
+               < 0)
         expect_message (&err);
-        return;
-    }
-    expect (isfinite (run.step_s) && isfinite (run.gpu_mem) && isfinite (run.power_w)
-                && isfinite (run.cpus_per_gpu),
-            "a measured value",
-            NULL);
-    dn_graph_free (&run.graph);
+    else
+        expect (isfinite (dn_run_known (run->step_ms))
+                    && isfinite (dn_run_known (run->peak_mem_gb))
+                    && isfinite (dn_run_known (run->power_w))
+                    && isfinite (dn_run_known (run->cores_per_gpu)),
+                "a measured value",
+                NULL);
 }
 
 static int count_row (const struct dn_row *row, void *context, struct dn_err *err)
