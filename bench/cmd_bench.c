@@ -217,36 +217,20 @@ static const struct dn_device *match (const struct dn_catalogue *catalogue,
                                       struct dn_err *err)
 {
     const char *name = facts->gpu.text;
-    const struct dn_device *best = NULL;
     char list[DN_ERR_TEXT_MAX];
     struct dn_buf buf = dn_buf_on (list, sizeof (list));
-    double memory = number_of (&facts->memory);
-    int most = 1;
-    int n = 0;
+    const struct dn_device *found =
+        dn_catalogue_find_product (catalogue, name, number_of (&facts->memory), &buf);
 
-    for (int i = 0; i < catalogue->n_devices; i++) {
-        const struct dn_device *device = &catalogue->devices[i];
-        int like = dn_device_match (device, name, memory);
-
-        if (like > most) {
-            most = like;
-            n = 0;
-            buf = dn_buf_on (list, sizeof (list));
-        }
-        if (like == most) {
-            best = device;
-            dn_buf_add (&buf, "%s%s", n++ > 0 ? ", " : "", device->name);
-        }
-    }
-    if (n == 1)
-        return best;
-    dn_err_set (err,
-                DN_E_RANGE,
-                n > 1 ? "'%s' may be %s: choose one with --device"
-                      : "'%s' is not in the catalogue%s: name it with --device",
-                dn_quote (name, strlen (name)).text,
-                n > 1 ? list : "");
-    return NULL;
+    if (!found)
+        dn_err_set (err,
+                    DN_E_RANGE,
+                    buf.len > 0
+                        ? "'%s' may be %s: choose one with --device"
+                        : "'%s' is not in the catalogue%s: name it with --device",
+                    dn_quote (name, strlen (name)).text,
+                    buf.len > 0 ? list : "");
+    return found;
 }
 
 /* The newest generation of NVIDIA that is not newer than the capability. */

@@ -37,7 +37,7 @@ static const struct dn_device *find_device (const struct dn_catalogue *catalogue
     const struct dn_device *device = NULL;
 
     if (name[0] != '\0') {
-        device = dn_catalogue_find_product (catalogue, name, 0);
+        device = dn_catalogue_find_product (catalogue, name, 0, NULL);
         if (!device)
             dn_err_set (err,
                         DN_E_RANGE,

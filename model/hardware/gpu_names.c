@@ -141,10 +141,11 @@ static struct name name_of (const char *text)
 
 /* --- products of drivers --------------------------------------------------------- */
 
-/* The forms must be equal, as far as the driver's goes ("SXM"), where both names have
- * one; where the driver's has none, a board other than cards is preferred.
+/* How well the device matches; 0: it does not. The forms must be equal, as far as the
+ * driver's goes ("SXM"), where both names have one; where the driver's has none, a
+ * board other than cards is preferred.
  */
-int dn_device_match (const struct dn_device *device, const char *product, double memory)
+static int match (const struct dn_device *device, const char *product, double memory)
 {
     const double near = 0.13; /* a K80 of 12 GiB reports 11.17 */
     struct name name = name_of (device->name);
@@ -165,25 +166,30 @@ int dn_device_match (const struct dn_device *device, const char *product, double
 
 const struct dn_device *dn_catalogue_find_product (const struct dn_catalogue *catalogue,
                                                    const char *product,
-                                                   double memory)
+                                                   double memory,
+                                                   struct dn_buf *best)
 {
     const struct dn_device *found = NULL;
     const struct name driver = name_of (product);
-    int best = 0;
+    int most = 1;
+    int n = 0;
 
     if (memory <= 0 && driver.slice[0] == '\0')
         memory = GB * driver.memory_gb;
     for (int i = 0; i < catalogue->n_devices; i++) {
-        int how = dn_device_match (&catalogue->devices[i], product, memory);
+        int how = match (&catalogue->devices[i], product, memory);
 
-        if (how == best)
-            found = NULL;
-        if (how > best) {
-            best = how;
-            found = &catalogue->devices[i];
-        }
+        if (how < most)
+            continue;
+        n = how > most ? 1 : n + 1;
+        most = how;
+        found = &catalogue->devices[i];
+        if (best && n == 1)
+            best->len = 0;
+        if (best)
+            dn_buf_add (best, "%s%s", n > 1 ? ", " : "", found->name);
     }
-    return found;
+    return n == 1 ? found : NULL;
 }
 
 /* --- gres types ------------------------------------------------------------------ */

@@ -11,19 +11,14 @@
 
 #include "hardware/hardware.h"
 
-/* How well a device matches what its driver calls it, and the bytes that the driver
- * counts (0: unknown); 0: it does not.
- */
-int dn_device_match (const struct dn_device *device,
-                     const char *product,
-                     double memory);
-
-/* The device that matches best, by the bytes that the driver counts (0: those that the
- * name has); NULL where none does, or more than one equally.
+/* The device that matches best what its driver calls it, and the bytes that the driver
+ * counts (0: those that the name has); NULL where none does, or more than one equally.
+ * 'best' (may be NULL) gets their names.
  */
 const struct dn_device *dn_catalogue_find_product (const struct dn_catalogue *catalogue,
                                                    const char *product,
-                                                   double memory);
+                                                   double memory,
+                                                   struct dn_buf *best);
 
 /* Devices that are known to be in the cluster, at most. */
 #define DN_PRODUCTS_MAX 32

@@ -88,7 +88,7 @@ static void add_errors (const struct bench_set *set,
 /* The errors of each pair of families. */
 static void print_votes (const struct dn_score *votes)
 {
-    for (size_t i = 0; i < votes->n_groups; i++) {
+    for (int i = 0; i < votes->n_groups; i++) {
         struct dn_figures figures = dn_pairs_figures (&votes->groups[i]);
 
         fprintf (stderr,

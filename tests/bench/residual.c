@@ -210,11 +210,11 @@ static double bound_of (const struct dn_training *training)
     if (!bundle)
         bench_die ("manifest", err.text);
     domain = &bundle->domain;
-    value =
-        log (dn_range_at ((struct dn_range){1,
-                                            domain->knots[domain->n_knots - 1].sigma,
-                                            &bundle->bounds[DN_QUANTITY_STEP].all},
-                          0.95));
+    value = log (dn_range_at (
+        (struct dn_range){.p50 = 1,
+                          .sigma = domain->knots[domain->n_knots - 1].sigma,
+                          .quantiles = &bundle->bounds[DN_QUANTITY_STEP].all},
+        0.95));
     dn_bundle_free (bundle);
     return value;
 }

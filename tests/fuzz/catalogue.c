@@ -43,7 +43,7 @@ static void check_device (const struct dn_catalogue *catalogue,
 {
     struct dn_estimate estimate;
 
-    dn_catalogue_find_product (catalogue, device->name, device->memory);
+    dn_catalogue_find_product (catalogue, device->name, device->memory, NULL);
     dn_whitebox (&(struct dn_case){&dn_constants_default, &spec, &graph, device, 0},
                  &estimate);
     expect (isfinite (estimate.step_s.p50) && estimate.step_s.p50 > 0

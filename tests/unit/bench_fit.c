@@ -1,10 +1,9 @@
-/* bench_fit.c - tests of what measured rates do to predictions, and of drivers' names
+/* bench_fit.c - tests of what measured rates do to predictions
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "unit.h"
 
-#include "hardware/gpu_names.h"
 #include "predict/predict.h"
 #include "white.h"
 
@@ -83,84 +82,6 @@ TEST ("a measured ring replaces the link")
                                         NULL),
                       0);
     assert_true (step_of (&catalogue.devices[0], run) > 1.2 * sheet);
-    dn_catalogue_free (&catalogue);
-}
-
-static const char *const catalogue_names[] = {"a100_sxm4_40gb",
-                                              "a100_sxm4_80gb",
-                                              "a100_pcie_40gb",
-                                              "a10_24gb",
-                                              "v100_sxm2_16gb",
-                                              "v100_pcie_16gb",
-                                              "t4_16gb",
-                                              "h200_sxm_141gb",
-                                              "rtx_2080_ti_11gb",
-                                              "rtx_6000_ada_48gb",
-                                              "quadro_rtx_6000_24gb"};
-static const double catalogue_gib[] = {40, 80, 40, 24, 16, 16, 16, 141, 11, 48, 24};
-static const struct {
-    const char *driver;
-    double gib;
-    const char *name; /* NULL: none, or several */
-} drivers[] = {
-    {"NVIDIA A100-SXM4-40GB", 39.6, "a100_sxm4_40gb"},
-    {"NVIDIA A100-SXM4-80GB", 79.2, "a100_sxm4_80gb"},
-    {"NVIDIA A100-PCIE-40GB", 39.4, "a100_pcie_40gb"},
-    {"Tesla V100-SXM2-16GB", 15.8, "v100_sxm2_16gb"},
-    {"Tesla V100-DGXS-16GB", 15.8, NULL},
-    {"NVIDIA A10", 22.5, "a10_24gb"},
-    {"Tesla T4", 14.7, "t4_16gb"},
-    {"NVIDIA H200", 139.8, "h200_sxm_141gb"},
-    {"NVIDIA GeForce RTX 2080 Ti", 10.8, "rtx_2080_ti_11gb"},
-    {"NVIDIA GeForce RTX 2080", 7.8, NULL},
-    {"Quadro RTX 6000", 23.6, "quadro_rtx_6000_24gb"},
-    {"NVIDIA RTX 6000 Ada Generation", 47.5, "rtx_6000_ada_48gb"},
-    {"NVIDIA A100-SXM4-40GB MIG 1g.5gb", 4.7, NULL},
-    {"", 0, NULL},
-};
-
-TEST ("a driver's name finds the catalogue's device")
-{
-    struct dn_catalogue catalogue = {0};
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (catalogue_names); i++) {
-        char *text =
-            unit_text ("Device=%s Vendor=nvidia Arch=ampere Fp32=1T Memory=%fGiB "
-                       "Bandwidth=1T Tdp=1",
-                       catalogue_names[i],
-                       catalogue_gib[i]);
-
-        assert_int_equal (
-            dn_catalogue_add (
-                &catalogue, dn_span_of (text), catalogue_names[i], false, NULL),
-            0);
-    }
-    for (size_t i = 0; i < DN_N_ELEMENTS (drivers); i++) {
-        double memory = drivers[i].gib * 1024 * 1024 * 1024;
-        const struct dn_device *best = NULL;
-        int most = 1;
-        int n = 0;
-
-        for (int k = 0; k < catalogue.n_devices; k++) {
-            const struct dn_device *device = &catalogue.devices[k];
-            int like = dn_device_match (device, drivers[i].driver, memory);
-
-            if (like > most) {
-                most = like;
-                n = 0;
-            }
-            if (like == most) {
-                best = device;
-                n++;
-            }
-        }
-        if (drivers[i].name) {
-            assert_int_equal (n, 1);
-            assert_string_equal (best->name, drivers[i].name);
-        } else {
-            assert_int_not_equal (n, 1);
-        }
-    }
     dn_catalogue_free (&catalogue);
 }
 

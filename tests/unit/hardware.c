@@ -341,7 +341,7 @@ static void add_shipped (void)
 static void assert_product (const char *product, double gib, const char *expected)
 {
     const struct dn_device *device =
-        dn_catalogue_find_product (&catalogue, product, gib * 1024 * 1024 * 1024);
+        dn_catalogue_find_product (&catalogue, product, gib * 1024 * 1024 * 1024, NULL);
     const char *found = device ? device->name : "none";
 
     if (strcmp (found, expected) != 0)
