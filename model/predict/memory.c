@@ -90,9 +90,20 @@ static bool may_be_zeroed (const struct dn_spec *spec, enum dn_parallel parallel
            && parallel < DN_PARALLEL_ZERO1;
 }
 
+/* Does it decide how many kernels a process loads? NVIDIA's examples are older than
+ * that.
+ */
+static bool may_be_lazy (const struct dn_spec *spec)
+{
+    unsigned habits = dn_habits_of (spec);
+
+    return (habits & DN_HABIT_TORCH) != 0 && (habits & DN_HABIT_TUNED) == 0;
+}
+
 bool dn_memory_reads_age (const struct dn_case *c)
 {
-    return may_be_composed (c) || may_be_zeroed (c->spec, c->spec->parallel)
+    return may_be_lazy (c->spec) || may_be_composed (c)
+           || may_be_zeroed (c->spec, c->spec->parallel)
            || may_gather (c->spec, c->spec->parallel, (double) c->spec->nodes);
 }
 
@@ -863,6 +874,17 @@ struct dn_content dn_content_find (const struct dn_setup *c)
     return content;
 }
 
+/* Of the driver and of the libraries that a process of its age loads. */
+static double context_bytes (const struct dn_setup *c)
+{
+    const struct dn_constants *k = c->constants;
+    bool lazy = may_be_lazy (c->spec) && dn_age_of (c->spec) == DN_AGE_MODERN;
+
+    return k->context_bytes
+           + (dn_graph_has (c->graph, DN_OP_CONV) ? k->context_conv : 0)
+           - (lazy ? k->context_lazy : 0);
+}
+
 void dn_whitebox_memory (const struct dn_setup *c,
                          const struct dn_content *content,
                          struct dn_estimate *estimate)
@@ -871,8 +893,7 @@ void dn_whitebox_memory (const struct dn_setup *c,
     double *memory = estimate->memory;
     double allocated = 0;
 
-    memory[DN_MEMORY_CONTEXT] =
-        k->context_bytes + (dn_graph_has (c->graph, DN_OP_CONV) ? k->context_conv : 0);
+    memory[DN_MEMORY_CONTEXT] = context_bytes (c);
     join_peaks (c, content, parameter_bytes (c, memory), memory);
     for (int i = 0; i <= DN_MEMORY_BUCKETS; i++)
         allocated += memory[i];

@@ -186,9 +186,10 @@ bool dn_optimizer_is_fused (const struct dn_setup *c);
  */
 bool dn_keeps_products (const struct dn_spec *spec);
 
-/* Does the age of the software (since=, torch=) decide whether norms and GELU are
- * composed of single kernels, which keep more for the backward pass, or whether FSDP
- * gathers the network for a checkpoint?
+/* Does the age of the software (since=, torch=) decide how many kernels its process
+ * loads, whether norms and GELU are composed of single ones, which keep more for the
+ * backward pass, whether gradients stay between steps, or whether FSDP gathers the
+ * network for a checkpoint?
  */
 bool dn_memory_reads_age (const struct dn_case *c);
 
