@@ -413,6 +413,7 @@ static int read_operators (struct json_object *graph,
                            struct dn_drawn *drawn,
                            struct dn_err *err)
 {
+    struct dn_sidecar_changes next = {.list = changes};
     size_t n = json_object_array_length (ops);
 
     drawn->graph.ops = calloc (n + 1, sizeof (*drawn->graph.ops));
@@ -430,7 +431,7 @@ static int read_operators (struct json_object *graph,
             return dn_err_set (err, DN_E_SYNTAX, dn_say_err_op_missing);
         if (read_operator (graph,
                            op,
-                           dn_sidecar_change (changes, i),
+                           dn_sidecar_change (&next),
                            &drawn->graph.ops[i],
                            &drawn->growth[i],
                            err)

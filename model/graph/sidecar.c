@@ -194,9 +194,18 @@ static int read_layer (struct json_object *op,
                : read_members (change, layer, err);
 }
 
-struct json_object *dn_sidecar_change (struct json_object *changes, size_t i)
+struct json_object *dn_sidecar_change (struct dn_sidecar_changes *changes)
 {
-    return changes ? json_object_array_get_idx (changes, i) : NULL;
+    struct json_object *next = NULL;
+
+    if (changes->left > 0)
+        changes->left--;
+    else if (changes->list)
+        next = json_object_array_get_idx (changes->list, changes->at++);
+    if (!json_object_is_type (next, json_type_int))
+        return next;
+    changes->left = json_object_get_int64 (next) - 1;
+    return NULL;
 }
 
 /* Operators between two looks at the deadline: some 20 microseconds. */
@@ -208,6 +217,8 @@ static int read_layers (struct json_object *ops,
                         const struct dn_deadline *deadline,
                         struct dn_err *err)
 {
+    struct dn_sidecar_changes next = {.list = changes};
+
     for (size_t i = 0; i < json_object_array_length (ops); i++) {
         struct json_object *op = json_object_array_get_idx (ops, i);
         struct dn_layer layer;
@@ -215,7 +226,7 @@ static int read_layers (struct json_object *ops,
         if (i % OPS_PER_LOOK == 0
             && dn_deadline_check (deadline, dn_say_rest_of_ops, err) < 0)
             return -1;
-        if (read_layer (op, dn_sidecar_change (changes, i), &layer, err) < 0
+        if (read_layer (op, dn_sidecar_change (&next), &layer, err) < 0
             || dn_layers_add (layers, &layer, err) < 0)
             return dn_err_wrap (err, "ops[%zu]", i);
     }

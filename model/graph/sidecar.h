@@ -89,8 +89,15 @@ int dn_sidecar_read_layers (struct json_object *json,
                             const struct dn_deadline *deadline,
                             struct dn_err *err) DN_COLD;
 
-/* The i-th of 'changes'; NULL if there is none. */
-struct json_object *dn_sidecar_change (struct json_object *changes, size_t i);
+/* Changes of operators, in their order; a number stands for so many without one. */
+struct dn_sidecar_changes {
+    struct json_object *list; /* NULL: there are none */
+    size_t at;
+    int64_t left; /* operators without a change before it */
+};
+
+/* That of the next operator, or NULL. */
+struct json_object *dn_sidecar_change (struct dn_sidecar_changes *changes);
 
 /* The graph of the layers, or if there are none, the one that 'spec' describes, which
  * may be one of 'networks' (NULL: there are none).

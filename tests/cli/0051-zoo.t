@@ -93,6 +93,14 @@ gives 'in any spelling' 0 'ours' predict --gpu a100 model=team/Ours,batch=4
 gives 'the zoo lists it' 0 'ours +ours +2\.08 k .* seq_len' zoo ours
 is 'a size between those of the file is on the parabola' "$(flops model=ours,batch=4,seq_len=24)" \
     "$((3 * $(flops model=ours,batch=4)))"
+grown() { printf '{"in": [[%d,64]], "out": [[%d,32]]}' "$1" "$1"; }
+copy='{"op": "copy", "in": [[8,64]], "out": [[8,64]]}'
+for form in '{}' 1; do
+    network "form${#form}" "\"at\": {\"seq_len\": 8}, ${linear/[/[$copy, }, \"sized\": {\"seq_len\":
+ [{\"at\": 16, \"ops\": [$form, $(grown 16), $form]}, {\"at\": 32, \"ops\": [$form, $(grown 32)]}]}"
+done
+is 'a number stands for operators that do not change' \
+    "$(flops model=form1,batch=4,seq_len=24)" "$(flops model=form2,batch=4,seq_len=24)"
 refuses 'a key that the file has at one value is refused by name' 2 \
     'hidden: ours has one size, 64' predict model=ours,batch=4,hidden=32
 refuses 'another name of that network is answered with it' 2 'did you mean ours\?' \
@@ -101,8 +109,12 @@ gives 'a network of the installation has its counts' 0 '41\.81 M parameters' \
     predict --gpu a100 model=fasterrcnn_resnet50_fpn,batch=4
 refuses 'a size far beyond the file is refused' 2 'image: 64 for .*, which is known from' \
     predict model=fasterrcnn_resnet50_fpn,batch=4,image=64
-refuses 'a stem that the file has not is refused' 2 'stem: shufflenet_v2_x1_0 has one size' \
-    predict model=shufflenet_v2_x1_0,batch=4,stem=cifar
+gives 'a stem that has a file of its own is followed' 0 '1\.264 M parameters' \
+    predict --gpu a100 model=shufflenet_v2_x1_0,batch=4,stem=cifar
+gives 'the stem of the file itself is no other network' 0 '2\.279 M parameters' \
+    predict --gpu a100 model=shufflenet_v2_x1_0,batch=4,stem=imagenet
+refuses 'a stem that no file has is refused' 2 'stem: fcn_resnet50 has one size' \
+    predict model=fcn_resnet50,batch=4,stem=cifar
 
 # spoilt TITLE REGEX: the one file bad.json is named with what is wrong, ours is still there
 spoilt() {

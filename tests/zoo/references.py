@@ -8,7 +8,7 @@ import importlib
 import torch
 
 PACKAGES = ("torch", "torchvision", "timm", "transformers", "diffusers", "monai",
-            "pytorchvideo", "torch_geometric", "effdet")
+            "pytorchvideo", "torch_geometric", "effdet", "pytorchcv")
 
 
 def hub(name, config, **more):
@@ -30,6 +30,23 @@ def stem(network, channels):
                         child.padding, child.dilation, child.groups,
                         child.bias is not None))
                 return network
+    return network
+
+
+def cifar(network, first, *dropped):
+    """The network as kuangliu/pytorch-cifar trains it on small images: its first convolution
+    is 3x3 and has no stride, and modules between it and the blocks are missing."""
+    conv = network.get_submodule(first)
+    network.set_submodule(first, torch.nn.Conv2d(
+        conv.in_channels, conv.out_channels, 3, padding=1, bias=conv.bias is not None))
+    for name in dropped:
+        put(network, name, torch.nn.Identity())
+    return network
+
+
+def put(network, name, module):
+    """The network with another module in this place."""
+    network.set_submodule(name, module)
     return network
 
 
@@ -71,6 +88,8 @@ class Needed(dict):
     def __missing__(self, name):
         if name == "pytorchvideo":
             importlib.import_module("pytorchvideo.models.hub")
+        if name == "pytorchcv":
+            importlib.import_module("pytorchcv.model_provider")
         if name in PACKAGES:
             return importlib.import_module(name)
         raise KeyError(name)

@@ -14,6 +14,10 @@ const struct dn_pattern dn_patterns[] = {
     /* convolutional networks of timm and of the hub */
     {"resnet-*", "resnet*"},
     {"wide-resnet*-2", "wide_resnet*_2"},
+    {"wide-resnet-*", "wide_resnet*"},
+    {"wideresnet*", "wide_resnet*"},
+    {"wrn-*", "wide_resnet*"},
+    {"wrn*", "wide_resnet*"},
     {"quantized-*", "*"},
     {"seresnext101-32x4d", "se_resnext101_32x4d"},
     {"mobilenetv2-100", "mobilenet_v2"},

@@ -5,8 +5,9 @@
  * SE- ResNeXt adds the gates of Hu et al. (1709.01507), as in timm and
  * DeepLearningExamples. Those that end in c and d (He et al., 1812.01187), as in timm,
  * begin with three 3x3 convolutions; those in d average before a shortcut. stem=cifar
- * is the small-image variant: a 3x3 convolution of stride 1, no pooling. width=
- * multiplies the inner channels of a bottleneck.
+ * is the small-image variant: a 3x3 convolution of stride 1, no pooling; resnet20 to
+ * resnet110 (1512.03385, 4.2) have no other, and layers in their shortcuts, as in
+ * pytorchcv. width= multiplies the inner channels of a bottleneck.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,7 +22,7 @@
 
 struct resnet {
     const char *name;
-    int blocks[N_STAGES];
+    int blocks[N_STAGES]; /* 0: the stage is missing */
     bool bottleneck;
     double groups;
     double group_width; /* inner channels of a group in the first stage */
@@ -66,6 +67,11 @@ static const struct resnet rows[] = {
     ROW ("resnet200d", {3, 24, 36, 3}, true, 1, 64, false, true, true),
     ROW ("seresnet152d", {3, 8, 36, 3}, true, 1, 64, true, true, true),
     ROW ("seresnext101d_32x8d", {3, 4, 23, 3}, true, 32, 8, true, true, true),
+    ROW ("resnet20", {3, 3, 3}, false, 1, 16, false),
+    ROW ("resnet32", {5, 5, 5}, false, 1, 16, false),
+    ROW ("resnet44", {7, 7, 7}, false, 1, 16, false),
+    ROW ("resnet56", {9, 9, 9}, false, 1, 16, false),
+    ROW ("resnet110", {18, 18, 18}, false, 1, 16, false),
     /* End of rows */
 };
 
@@ -132,8 +138,10 @@ static void add_block (struct dn_build *build,
 static DN_COLD void build_resnet (struct dn_build *build, const void *data)
 {
     const struct resnet *row = data;
-    bool cifar = dn_build_stem (build, DN_STEM_IMAGENET) == DN_STEM_CIFAR;
+    bool small = row->blocks[N_STAGES - 1] == 0;
+    bool cifar = dn_build_stem (build, DN_STEM_IMAGENET) == DN_STEM_CIFAR || small;
     double width = row->bottleneck ? DN_WANT_REAL (build, width, 1) : 1;
+    double channels = small ? row->group_width : 64;
 
     dn_build_image (build, 3, cifar ? 32 : 224, 2);
     if (row->deep) {
@@ -141,15 +149,15 @@ static DN_COLD void build_resnet (struct dn_build *build, const void *data)
         dn_build_conv_norm_relu (build, 32, 3, 1, 1);
     }
     dn_build_conv_norm_relu (
-        build, 64, row->deep || cifar ? 3 : 7, row->deep || cifar ? 1 : 2, 1);
+        build, channels, row->deep || cifar ? 3 : 7, row->deep || cifar ? 1 : 2, 1);
     if (!cifar)
         dn_build_pool_max (build, 3, 2, 1);
-    for (int i = 0; i < N_STAGES; i++) {
+    for (int i = 0; i < N_STAGES && row->blocks[i] > 0; i++) {
         double outer;
 
-        add_block (build, row, width, ldexp (64, i), i == 0 ? 1 : 2);
+        add_block (build, row, width, ldexp (channels, i), i == 0 ? 1 : 2);
         outer = dn_build_repeat (build, row->blocks[i] - 1);
-        add_block (build, row, width, ldexp (64, i), 1);
+        add_block (build, row, width, ldexp (channels, i), 1);
         dn_build_repeat_end (build, outer);
     }
     dn_build_classifier (build, cifar ? 10 : 1000, false);

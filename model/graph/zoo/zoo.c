@@ -111,19 +111,20 @@ static struct found find_network (const struct dn_networks *networks, const char
     return found;
 }
 
-/* The file of a network with another head is NAME.HEAD. */
-static void turn_head (const struct dn_networks *networks,
-                       const struct dn_spec *spec,
-                       struct found *found)
+/* The file of a network with another head or stem is NAME.VALUE. */
+static void turn (const struct dn_networks *networks,
+                  const struct dn_spec *spec,
+                  const char *key,
+                  struct found *found)
 {
     const struct dn_network *other;
     char name[2 * DN_NAME_MAX];
-    char head[DN_VALUE_MAX];
+    char value[DN_VALUE_MAX];
 
-    if (!found->network || spec->head == DN_HEAD_UNKNOWN)
+    if (!found->network || !dn_spec_has (spec, dn_spec_key (dn_span_of (key))))
         return;
-    dn_spec_write_value (spec, dn_spec_key (dn_span_of ("head")), head);
-    snprintf (name, sizeof (name), "%s.%s", found->entry.name, head);
+    dn_spec_write_value (spec, dn_spec_key (dn_span_of (key)), value);
+    snprintf (name, sizeof (name), "%s.%s", found->entry.name, value);
     other = dn_networks_find (networks, name);
     if (other)
         found->network = other;
@@ -256,7 +257,8 @@ int dn_graph_build_by (const struct dn_networks *networks,
     double activations;
 
     *graph = (struct dn_graph){0};
-    turn_head (networks, spec, &found);
+    turn (networks, spec, "head", &found);
+    turn (networks, spec, "stem", &found);
     if (!found.entry.name && !has_totals (spec))
         return fail_unknown (networks, spec->model, deadline, err);
     if (found.image != DN_UNSET && spec->image.n_dims == 0)
