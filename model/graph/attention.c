@@ -114,7 +114,9 @@ static void add_projections (struct dn_build *build,
         return;
     }
     build->role = DN_ROLE_QUERY;
-    dn_build_linear (build, features, transformer->traits & BIAS_QKV);
+    dn_build_linear (
+        build, (transformer->gated ? 2 : 1) * features, transformer->traits & BIAS_QKV);
+    build->at.channels = features;
     source.kept = true;
     add_key_value (build, transformer, size, memory ? memory : &source);
 }
@@ -218,12 +220,22 @@ static void add_core (struct dn_build *build,
     build->at.input = false;
 }
 
+/* The cursor's activation times the sigmoid of a gate of the same shape. */
+static void add_gate (struct dn_build *build)
+{
+    struct dn_shape sums = build->at;
+
+    build->at.kept = false;
+    dn_build_activation (build, DN_ACTIVATION_SIGMOID);
+    dn_build_multiply (build, &sums);
+    build->at.kept = false;
+}
+
 void dn_transformer_attend (struct dn_build *build,
                             const struct dn_transformer *transformer,
                             struct dn_shape *memory)
 {
     struct sizes size = measure (build, transformer, memory);
-    double features = build->at.channels;
     unsigned traits = transformer->traits;
 
     if (build->failed)
@@ -241,6 +253,8 @@ void dn_transformer_attend (struct dn_build *build,
     if (traits & SINKS)
         dn_build_array (build, DN_OP_COPY, size.heads, size.heads, size.heads, 1);
     add_core (build, transformer, &size);
+    if (transformer->gated)
+        add_gate (build);
     build->role = DN_ROLE_ATTENTION_OUT;
-    dn_build_linear (build, features, traits & BIAS_OUT);
+    dn_build_linear (build, transformer->hidden, traits & BIAS_OUT);
 }

@@ -65,6 +65,7 @@ struct dn_transformer {
     bool composed;         /* scores have terms that no fused kernel computes: positions
                               of T5 and DeBERTa */
     bool no_key_bias;      /* BIAS_QKV, but not of the key layer */
+    bool gated;            /* the query layer gives a gate of the values' sums, too */
     bool recent;           /* published in 2023 or later */
     bool scaled;           /* a learned scale per feature before each sum */
     bool inner_dropout;    /* within the feed-forward layers */

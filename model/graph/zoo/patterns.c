@@ -524,6 +524,7 @@ const struct dn_pattern dn_patterns[] = {
     {"ai21-jamba-1.5-mini", "jamba_v0.1"},
     {"bamba-9b-*", "bamba_9b"},
     {"nemotron-h-8b-*", "nemotron_h_8b"},
+    {"zamba2-*-instruct-v2", "zamba2_*"},
     {"swinunetr", "swin_unetr"},
     {"granite-3.1-*", "granite_3_*"},
     {"granite-3.2-*", "granite_3_*"},
@@ -720,6 +721,7 @@ const struct dn_publisher dn_publishers[] = {
     {"ultralytics", "yolo"},
     {"upstage", "solar"},
     {"zai-org", "chatglm,glm,llama"},
+    {"zyphra", "zamba"},
     {NULL, NULL},
 };
 /* clang-format on */
