@@ -373,15 +373,21 @@ static double last_backward (const struct dn_setup *c, const struct dn_pass *pas
     return all > 0 ? pass->seconds * (1 - forward / all) / (double) c->spec->pp : 0;
 }
 
-/* What waiting for the slowest of the copies adds to their mean time, relative. The
- * mean of the largest of n normal values grows as log2 (n)^.78, within 2 % from 2 to
- * 1024. The copies wait for one another once per optimizer step, and the passes of a
- * step differ independently.
+/* What waiting for the slowest of n devices adds to their mean time, relative. The mean
+ * of the largest of n normal values grows as log2 (n)^.78, within 2 % from 2 to 1024.
+ */
+static double slowest_of (const struct dn_setup *c, double n)
+{
+    return c->constants->straggler * pow (log2 (dn_max (n, 1)), 0.78);
+}
+
+/* The copies wait for one another once per optimizer step, and the passes of a step
+ * differ independently. Devices that share the blocks wait in every pass.
  */
 static double waiting (const struct dn_setup *c)
 {
-    return c->constants->straggler * pow (log2 (dn_max (c->replicas, 1)), 0.78)
-           / sqrt ((double) c->spec->grad_accum);
+    return slowest_of (c, c->replicas) / sqrt ((double) c->spec->grad_accum)
+           + slowest_of (c, (double) c->spec->tp * c->experts);
 }
 
 /* The share of a pass in which the links that the copies use are idle: blocks that are
