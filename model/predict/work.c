@@ -333,10 +333,12 @@ static double padding (double rows, double columns, double tile)
 
 /* Are a convolution's activations brought into the order that its kernels need, and
  * back? Matrix units need channels last, which PyTorch never has for sequences, and for
- * images only where they are stored so. An order of images that is not stated is taken
- * as right: the efficiencies were fitted with rows that do not state it. TensorFlow's
- * volumes are channels last, and its kernels for them need channels first. Grouped
- * convolutions have kernels for both orders.
+ * images only where they are stored so. Of images in TF32 cuDNN has kernels for both
+ * orders, and training gains nothing by the other one
+ * (github.com/tensorflow/tensorflow, pull request 58054). An order of images that is
+ * not stated is taken as right: the efficiencies were fitted with rows that do not
+ * state it. TensorFlow's volumes are channels last, and its kernels for them need
+ * channels first. Grouped convolutions have kernels for both orders.
  */
 static bool is_moved (const struct dn_setup *c,
                       const struct dn_rates *r,
@@ -347,7 +349,8 @@ static bool is_moved (const struct dn_setup *c,
         return op->batches == 1 && r->tensor
                && !dn_has_habit (c, DN_HABIT_CHANNELS_FIRST);
     case 2:
-        return op->batches == 1 && r->tensor && c->spec->layout == DN_LAYOUT_NCHW;
+        return op->batches == 1 && r->tensor && !c->traits->rounds
+               && c->spec->layout == DN_LAYOUT_NCHW;
     case 3:
         return dn_has_habit (c, DN_HABIT_CHANNELS_FIRST);
     default:
