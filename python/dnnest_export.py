@@ -1642,6 +1642,8 @@ def model_keys(model):
         keys["parallel"] = "fsdp"
     elif stage in (1, 2, 3):
         keys["parallel"] = "zero%d" % stage
+    elif "AdaptiveDataParallel" in names:
+        keys["parallel"] = "adaptdl"
     elif "DataParallel" in names:
         keys["parallel"] = "dataparallel"
     return keys

@@ -278,6 +278,41 @@ static void begin_lane (struct dn_lane lanes[], int i)
         }
 }
 
+/* AdaptDL's AdaptiveDataParallel sums the squares of all gradients in every step
+ * (petuum/adaptdl, adaptdl/torch/parallel.py and gradient_noise_scale.py). Its
+ * operations on a tensor of parameters, counted there: hooks of the backward pass
+ * record an event, square, sum, and add the sum to an element of a vector. Behind the
+ * pass come two quotients, a square, a sum and an addition, and the host waits for
+ * their result. With one copy only, the gradient of the step before stands in for that
+ * of another one: it gets a square, a sum and an addition, the mean of both takes two
+ * operations and the same three, and a copy is kept.
+ */
+#define HOOK_CALLS 6
+
+static const struct statistics {
+    double calls;  /* behind the backward pass */
+    double passes; /* over the gradients, reads and writes, with those of the hooks */
+} statistics_of_one = {5 + 9, 10 + 13}, statistics_of_several = {5, 10};
+
+/* The host's seconds of so many operations on each tensor. */
+static double statistics_host (const struct dn_setup *c, double calls)
+{
+    return c->parallel == DN_PARALLEL_ADAPTDL
+               ? c->tensors * calls * c->constants->python_s * c->stack.launch
+               : 0;
+}
+
+static double statistics_time (const struct dn_setup *c, const struct dn_rates *r)
+{
+    const struct statistics *s =
+        c->replicas > 1 ? &statistics_of_several : &statistics_of_one;
+
+    if (c->parallel != DN_PARALLEL_ADAPTDL)
+        return 0;
+    return dn_max (statistics_host (c, s->calls),
+                   dn_own_params (c) * 4 * s->passes / r->copy);
+}
+
 /* The rest of the pass, after the last group, which is of blocks or not. */
 static void end_pass (struct dn_lane *lane, bool block)
 {
@@ -288,6 +323,8 @@ static void end_pass (struct dn_lane *lane, bool block)
     pass->hollow.waits += DN_N_DIRECTIONS * pass->kernels * kernel_s;
     pass->seconds = pass->host + pass->waits
                     + dn_max (pass->lag.now + pass->lag.slope, pass->lag.floor);
+    pass->host += statistics_host (&lane->setup, HOOK_CALLS);
+    pass->seconds = dn_max (pass->seconds, pass->host);
 }
 
 void dn_passes_find (struct dn_lane lanes[], int n)
@@ -510,18 +547,19 @@ void dn_whitebox_step (const struct dn_lane *lane, struct dn_estimate *estimate)
     double *stage = estimate->stage_s;
     double fixed = c->device->compiled ? 0 : c->constants->step_s * c->stack.step;
     double optimizer = optimizer_host (c, &lane->rates);
+    double statistics = statistics_time (c, &lane->rates);
     double compute;
 
     fill_stages (c, pass, estimate);
     compute = dn_pipeline (c, pass->block_seconds, pass->seconds - pass->block_seconds)
-              + dn_max (stage[DN_STAGE_OPTIMIZER], optimizer);
+              + dn_max (stage[DN_STAGE_OPTIMIZER], optimizer) + statistics;
     if (c->spec->pp > 1)
         compute += dn_handings (c) * dn_handing_time (c);
     compute = dn_has_habit (c, DN_HABIT_RUNS_AHEAD) ? dn_max (compute, fixed)
                                                     : compute + fixed;
     stage[DN_STAGE_HOST] =
         (double) c->spec->grad_accum * pass->host / (double) c->spec->pp + optimizer
-        + fixed;
+        + statistics + fixed;
     fill_traffic (c, pass, estimate);
     stage[DN_STAGE_INPUT] = dn_whitebox_input (c, compute, estimate);
     estimate->step_s.p50 = norm (compute, stage[DN_STAGE_INPUT], 4) * (1 + waiting (c))

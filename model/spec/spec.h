@@ -118,6 +118,7 @@ enum dn_stack {
     ROW (PARALLEL_UNKNOWN, "unknown")                                                  \
     ROW (PARALLEL_DP, "dp")                                                            \
     ROW (PARALLEL_DATAPARALLEL, "dataparallel") /* torch.nn.DataParallel */            \
+    ROW (PARALLEL_ADAPTDL, "adaptdl")           /* its AdaptiveDataParallel */         \
     ROW (PARALLEL_ZERO1, "zero1")                                                      \
     ROW (PARALLEL_ZERO2, "zero2")                                                      \
     ROW (PARALLEL_ZERO3, "zero3")                                                      \
