@@ -22,8 +22,9 @@ mkdir "$work/data"
 for table in {training_runs,gpu_memory}{,_2,_3}; do
     grep -v 'model=vnet\|p3.8xlarge' "$top/learn/data/$table.csv" > "$work/data/$table.csv"
 done
+cp "$top/learn/data/networks_2.csv" "$work/data"
 out=$("$top/tests/bench/accuracy" --check --data="$work/data" 2>&1)
-like 'a class without rows is found' "$out" "no row of training_runs.csv is 'V-Net'"
-like 'a class without rows is found in every table' "$out" "no row of gpu_memory.csv is 'more memory than the card has'"
+like 'a class without rows is found' "$out" "no row of the tables of step times is 'V-Net'"
+like 'a class without rows is found in every table' "$out" "no row of the tables of GPU memory is 'more memory than the card has'"
 
 done_testing
