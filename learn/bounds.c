@@ -16,7 +16,8 @@
  *
  * The laws of confidence are quantiles of the absolute score. They are those of the
  * votes, without the correction for a finite sample, because confidence may err both
- * ways.
+ * ways. In them the law of a level counts as WITHIN_SHARED such votes: with one, kinds
+ * of few votes stated confidences that no pair left out of the fit confirmed.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -39,6 +40,8 @@ const double dn_train_within_levels[DN_TRAIN_WITHIN_LEVELS] =
 
 /* A level of validation needs at least so many votes for a law of its own. */
 #define VOTES_MIN 8
+
+#define WITHIN_SHARED 4
 
 /* --- quantiles ------------------------------------------------------------------- */
 
@@ -342,6 +345,7 @@ static bool fit_kind (struct dn_pool *pool,
 {
     int n_votes = vote (pool, choice);
     const double *levels = levels_of (pool, &q->n);
+    double shared = pool->law == DN_LAW_WITHIN ? WITHIN_SHARED : 1;
     double least = -INFINITY;
 
     if (n_votes == 0)
@@ -354,7 +358,7 @@ static bool fit_kind (struct dn_pool *pool,
         if (own > 0 && pool->law == DN_LAW_BOUNDS)
             own *= margin;
         q->values[i] = least =
-            fmax ((beyond * own + q->values[i]) / (beyond + 1), least);
+            fmax ((beyond * own + shared * q->values[i]) / (beyond + shared), least);
     }
     return true;
 }

@@ -306,8 +306,8 @@ TEST ("The law of a kind is between its own runs and that of its level")
     assert_string_equal (bounds.groups[2].name, "attention.stack");
     assert_near (dn_train_within_levels[9], 0.95); /* a tenth misses it */
     assert_near (bounds.groups[0].quantiles.values[9], 0.9);
-    /* 4 votes, of which 0.4 are above: 0.4 times 0.4 and once 0.9, over 1.4 */
-    assert_near (bounds.groups[1].quantiles.values[9], (0.4 * 0.4 + 0.9) / 1.4);
+    /* 4 votes, of which 0.4 are above: 0.4 times 0.4 and 4 times 0.9, over 4.4 */
+    assert_near (bounds.groups[1].quantiles.values[9], (0.4 * 0.4 + 4 * 0.9) / 4.4);
     assert_near (bounds.groups[2].quantiles.values[9], 0.9);
     runs->labels[DN_LABEL_KIND].n = 1;
     free_bench (&bench);
