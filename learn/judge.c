@@ -172,7 +172,7 @@ static void judge_width (struct bench *bench,
     width->width = dn_reals_median (bench->values, width->n);
 }
 
-/* The votes of the runs, and what they say of confidence. */
+/* The votes of the runs, and what they say of confidence and of the bound. */
 static int judge_confidence (struct bench *bench,
                              struct dn_judgement *judgement,
                              struct dn_err *err)
@@ -181,11 +181,12 @@ static int judge_confidence (struct bench *bench,
     dn_cleanup (dn_free_ptr) double *counts =
         calloc ((size_t) labels[DN_LABEL_CODE].n * (size_t) labels[DN_LABEL_FAMILY].n,
                 sizeof (*counts));
+    double votes = 0;
 
     if (!counts)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     for (int i = 0; i < judgement->n; i++)
-        counts[pair_of (bench, &judgement->runs[i])]++;
+        votes += counts[pair_of (bench, &judgement->runs[i])]++ == 0;
     for (int i = 0; i < judgement->n; i++) {
         struct dn_judged *judged = &judgement->runs[i];
 
@@ -194,6 +195,8 @@ static int judge_confidence (struct bench *bench,
                             judged->vote,
                             (double) judged->confidence,
                             (double) judged->learned);
+        if (judged->learned <= judged->bounds[DN_JUDGED_P95])
+            judgement->votes_covered += judged->vote / votes;
     }
     return 0;
 }

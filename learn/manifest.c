@@ -320,6 +320,7 @@ static void add_metrics (struct json_object *manifest,
         for (int l = 0; l < DN_N_JUDGED; l++)
             add_level (json, j, l);
         add_real (json, "worst_family_p95", j->worst_family);
+        add_real (json, "votes_p95", j->votes_covered);
         add_widths (json, j);
         add_reliability (json, j);
     }

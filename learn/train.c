@@ -129,13 +129,15 @@ static int fit_bounds (const struct dn_training *training,
                        struct dn_err *err)
 {
     dn_cleanup (dn_pool_free) struct dn_pool pool = {0};
+    /* that of the white box's step time, whose constants were fitted to the runs */
+    double margin = set->quantity == DN_QUANTITY_STEP ? training->margin : 1;
     int none[DN_N_LABELS];
 
     for (int i = 0; i < DN_N_LABELS; i++)
         none[i] = -1;
     if (dn_pool_make (&training->runs, set, domain, law, &pool, err) < 0)
         return -1;
-    dn_bounds_fit (&pool, training->margin, none, bounds);
+    dn_bounds_fit (&pool, margin, none, bounds);
     return 0;
 }
 

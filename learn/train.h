@@ -78,6 +78,7 @@ struct dn_judgement {
     /* The least coverage of the bound at .95 among families of sources of which at
      * least DN_FAMILY_RUNS runs were judged; NaN: none. */
     double worst_family;
+    double votes_covered; /* share of the votes that are below the bound at .95 */
     /* Of the bound at .95, by what the runs that were kept validate. */
     struct dn_width {
         int n;

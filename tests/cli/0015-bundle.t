@@ -81,8 +81,11 @@ print(eval(sys.argv[2]))
 PYTHON
     )" True
 }
-ships 'the 95 % bound holds for 94 to 97 % of runs left out' \
-    'all(0.94 <= x["coverage_p95"] <= 0.97 for x in m)'
+# Pairs of families are what the bound is fitted to; most runs are of a few that are known well.
+ships 'the 95 % bound holds for 94 to 97 % of pairs of families that were left out' \
+    'all(0.94 <= x["votes_p95"] <= 0.97 for x in m)'
+ships 'the 95 % bound holds for 94 to 98 % of runs left out' \
+    'all(0.94 <= x["coverage_p95"] <= 0.98 for x in m)'
 ships 'confidence is on average that of runs left out, within 5 points' \
     'all(abs(mean(x, "stated") - mean(x, "within")) <= 0.05 for x in m)'
 ships 'a tenth of confidence with eight votes is off by at most 10 points' \
