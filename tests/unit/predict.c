@@ -448,7 +448,7 @@ TEST ("AdaptDL computes statistics of each tensor's gradient, of one copy the mo
                   - step (BASE "8,gpus=2,parallel=dp", A100);
 
     /* The host is the slower one: 158 tensors, 6 + 14 and 6 + 5 operations on each. */
-    assert_float_equal (one_more / more, 20.0 / 11, 0.1);
+    assert_true (fabs (one_more / more - 20.0 / 11) < 0.1);
     assert_true (one_more > 158 * 20 * 10e-6 && one_more < 158 * 20 * 30e-6);
     /* A device that works for long hides what the backward pass does. */
     assert_true (step (BASE "512,parallel=adaptdl", A100) - step (BASE "512", A100)
