@@ -23,6 +23,7 @@ data/openwebtext/readme.md: karpathy/nanoGPT
 megatron/core/tensor_parallel/cross_entropy.py: NVIDIA/Megatron-LM
 megatron/core/distributed/param_and_grad_buffer.py: NVIDIA/Megatron-LM
 PyTorch/Recommendation/NCF/dataloading.py: NVIDIA/DeepLearningExamples
+adaptdl/torch/parallel.py: petuum/adaptdl
 karpathy/llm.c: a repository'
 
 # Documents and places that are not part of the tree.

@@ -475,11 +475,13 @@ static void build_alone (const struct dn_transformer *transformer,
                          struct dn_graph *graph)
 {
     struct dn_spec spec = dn_spec_empty ();
+    struct dn_transformer sized = *transformer;
     struct dn_build build;
 
+    sized.hidden = hidden;
     dn_build_start (&build, &spec, NULL, "alone", NULL);
     dn_build_features (&build, hidden, 64);
-    dn_transformer_attend (&build, transformer, NULL);
+    dn_transformer_attend (&build, &sized, NULL);
     assert_int_equal (dn_build_finish (&build, graph), 0);
 }
 
