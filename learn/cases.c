@@ -139,6 +139,7 @@ int dn_case_set_init (struct dn_case_set *set,
     set->vote = calloc (n, sizeof (double));
     set->weight = calloc (n, sizeof (double));
     set->left_out = calloc (n * DN_N_SCHEMES, sizeof (*set->left_out));
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): it is an array of pointers */
     set->unseen = calloc (n * DN_N_SCHEMES, sizeof (*set->unseen));
     if (!set->index || !set->unit || !set->vote || !set->weight || !set->left_out
         || !set->unseen || (set->n > 0 && weigh (set, runs) < 0)) {

@@ -425,7 +425,7 @@ int dn_spread_fit (const struct dn_case_set *set,
 {
     size_t n = (size_t) (set->n > 0 ? set->n : 1) * DN_N_SCHEMES;
     dn_cleanup (dn_free_ptr) struct weighted *work = malloc (n * sizeof (*work));
-    double sigma[DN_KNOTS_MAX];
+    double sigma[DN_KNOTS_MAX] = {0};
 
     if (!work)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
