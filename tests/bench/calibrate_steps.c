@@ -32,12 +32,41 @@ struct scores {
     size_t n_ratios;
 };
 
-enum {
+/* Runs that have a line of their own. */
+enum kind {
     ONE,
     SEVERAL,
     BOTH,
+    LANGUAGE,
+    VTRAIN,
     N_KINDS
 };
+
+static const char *const kinds[N_KINDS] = {"one GPU",
+                                           "several GPUs",
+                                           "all",
+                                           "language models of 2023 and later",
+                                           "vTrain"};
+
+static bool is_of_kind (const struct bench_set *set,
+                        const struct bench_run *run,
+                        enum kind kind)
+{
+    switch (kind) {
+    case ONE:
+        return !run->several;
+    case SEVERAL:
+        return run->several;
+    case LANGUAGE:
+        return run->spec.since >= 2023
+               && strcmp (bench_name (set, run, DN_LABEL_FAMILY), "decoder") == 0;
+    case VTRAIN:
+        return strcmp (bench_name (set, run, DN_LABEL_SOURCE), "VIA-Research/vTrain")
+               == 0;
+    default:
+        return true;
+    }
+}
 
 static void add_error (struct scores *scores,
                        const struct bench_set *set,
@@ -80,8 +109,9 @@ static void add_errors (const struct bench_set *set,
         if (only_judged && !run->judged)
             continue;
         predicted = bench_predict (constants, run);
-        add_error (&scores[run->several ? SEVERAL : ONE], set, run, predicted);
-        add_error (&scores[BOTH], set, run, predicted);
+        for (enum kind kind = ONE; kind < N_KINDS; kind++)
+            if (is_of_kind (set, run, kind))
+                add_error (&scores[kind], set, run, predicted);
     }
 }
 
@@ -102,8 +132,6 @@ static void print_votes (const struct dn_score *votes)
 
 static void print_scores (const char *what, struct scores scores[N_KINDS])
 {
-    static const char *const kinds[N_KINDS] = {"one GPU", "several GPUs", "all"};
-
     for (int i = 0; i < N_KINDS; i++) {
         struct dn_figures figures;
 

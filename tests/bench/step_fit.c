@@ -46,7 +46,6 @@ struct knob {
  * Python and dispatch), an optimizer's traffic as its passes without fusion.
  */
 static const struct knob knobs[] = {
-    KNOB (eff_linear_fp32, 0.85, 0.2, 0.3, 1.2),
     KNOB (eff_conv_fp32, 1.1, 0.3, 0.3, 2),
     KNOB (eff_linear_tensor, 0.65, 0.2, 0.2, 1.2),
     KNOB (eff_conv_tensor, 0.5, 0.3, 0.1, 1.2),
