@@ -45,6 +45,16 @@ char *unit_text (const char *format, ...)
     return unit_keep (text, free);
 }
 
+char *unit_repeat (const char *text, size_t len)
+{
+    char *all = unit_keep (malloc (len + 1), free);
+
+    for (size_t i = 0; i < len; i++)
+        all[i] = text[i % strlen (text)];
+    all[len] = '\0';
+    return all;
+}
+
 size_t unit_kept (void)
 {
     return n_kept;

@@ -13,10 +13,8 @@
 
 TEST ("GPUs of nodes and jobs are read")
 {
-    static const struct {
-        const char *text;
-        const char *expected; /* "TYPE=COUNT ..." */
-    } cases[] = {
+    static const char *const cases[][2] = {
+        /* "TYPE=COUNT ..." */
         {NULL, ""},
         {"", ""},
         {"(null)", ""},
@@ -48,7 +46,7 @@ TEST ("GPUs of nodes and jobs are read")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_gres gres = dn_gres_read (cases[i].text);
+        struct dn_gres gres = dn_gres_read (cases[i][0]);
         char text[256];
         struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
@@ -58,8 +56,8 @@ TEST ("GPUs of nodes and jobs are read")
                         j ? " " : "",
                         gres.gpus[j].type,
                         (int) gres.gpus[j].count);
-        if (strcmp (text, cases[i].expected) != 0)
-            fail_msg ("%s: '%s' is not '%s'", cases[i].text, text, cases[i].expected);
+        if (strcmp (text, cases[i][1]) != 0)
+            fail_msg ("%s: '%s' is not '%s'", cases[i][0], text, cases[i][1]);
     }
 }
 
@@ -115,10 +113,7 @@ TEST ("a text with many types is bounded")
 
 TEST ("names of a list are found")
 {
-    static const struct {
-        const char *list;
-        const char *expected;
-    } cases[] = {
+    static const char *const cases[][2] = {
         {NULL, ""},
         {"", ""},
         {"a1", "a1 "},
@@ -135,15 +130,15 @@ TEST ("names of a list are found")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_hosts hosts = dn_hosts_of (cases[i].list);
+        struct dn_hosts hosts = dn_hosts_of (cases[i][0]);
         char name[DN_NAME_MAX];
         char text[256];
         struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
         while (dn_hosts_next (&hosts, name))
             dn_buf_add (&buf, "%s ", name);
-        if (strcmp (text, cases[i].expected) != 0)
-            fail_msg ("%s: '%s' is not '%s'", cases[i].list, text, cases[i].expected);
+        if (strcmp (text, cases[i][1]) != 0)
+            fail_msg ("%s: '%s' is not '%s'", cases[i][0], text, cases[i][1]);
     }
 }
 
@@ -190,36 +185,35 @@ static const struct dn_link_node a100 = {
     .up = true,
 };
 
-static void add (struct dn_node_groups *groups, const struct dn_link_node *node)
+static struct dn_node_groups groups; /* of the test */
+static struct dn_link_node node;     /* that it adds */
+
+int before_test (void **state)
 {
-    assert_int_equal (dn_node_groups_add (groups, node, NULL), 0);
+    node = a100;
+    return 0;
 }
 
-/* The idle GPUs that a node counts with. */
-static int64_t idle_of (const struct dn_link_node *node)
+int after_test (void **state)
 {
-    dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
+    dn_node_groups_free (&groups);
+    return 0;
+}
 
-    add (&groups, node);
-    assert_int_equal (groups.n_groups, 1);
-    for (int i = 0; i <= DN_NODE_GPUS_MAX; i++)
-        if (groups.groups[0].n_idle[i] > 0)
-            return i;
-    return -1;
+static void add (void)
+{
+    assert_int_equal (dn_node_groups_add (&groups, &node, NULL), 0);
 }
 
 TEST ("like nodes are one group")
 {
-    dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
-    struct dn_link_node node = a100;
-
-    add (&groups, &node);
+    add ();
     node.name = "a2";
     node.gres = "gpu:a100:4(S:0)";
     node.gres_used = "gpu:a100:3(IDX:0-2)";
-    add (&groups, &node);
+    add ();
     node.up = false;
-    add (&groups, &node);
+    add ();
     assert_int_equal (groups.n_groups, 1);
     assert_string_equal (groups.groups[0].type, "a100");
     assert_int_equal (groups.groups[0].gpus, 4);
@@ -235,7 +229,6 @@ TEST ("like nodes are one group")
 
 TEST ("other nodes are other groups")
 {
-    dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
     struct dn_link_node nodes[] = {a100, a100, a100, a100, a100, a100, a100, a100};
 
     nodes[1].gres = "gpu:a100:8";
@@ -247,7 +240,7 @@ TEST ("other nodes are other groups")
     nodes[6].reserved_until = 3000;
     nodes[7].gres = "gpu:4";
     for (size_t i = 0; i < DN_N_ELEMENTS (nodes); i++)
-        add (&groups, &nodes[i]);
+        assert_int_equal (dn_node_groups_add (&groups, &nodes[i], NULL), 0);
     assert_int_equal (groups.n_groups, 8);
     assert_int_equal (groups.groups[6].reserved_from, 2000);
     assert_int_equal (groups.groups[6].reserved_until, 3000);
@@ -256,13 +249,11 @@ TEST ("other nodes are other groups")
 
 TEST ("a node with two types is in two groups")
 {
-    struct dn_node_groups groups = {.n_groups = 0};
-    struct dn_link_node node = a100;
     struct dn_cluster cluster = {.n_groups = 0};
 
     node.gres = "gpu:v100:2,gpu:a100:4,shard:16";
     node.gres_used = "gpu:v100:2(IDX:0-1),gpu:a100:1(IDX:0)";
-    add (&groups, &node);
+    add ();
     dn_node_groups_move (&groups, &cluster);
     assert_null (groups.groups);
     assert_int_equal (cluster.n_groups, 2);
@@ -275,84 +266,71 @@ TEST ("a node with two types is in two groups")
 
 TEST ("nodes without GPUs are in no group")
 {
-    dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
-    struct dn_link_node node = a100;
-
     node.gres = NULL;
-    add (&groups, &node);
+    add ();
     node.gres = "shard:4,mps:7";
-    add (&groups, &node);
+    add ();
     node.gres = "gpu:a100:0";
-    add (&groups, &node);
+    add ();
     assert_int_equal (groups.n_groups, 0);
 }
 
+/* With a change of the node the one group has so many idle GPUs on it; -1: it is down.
+ */
+#define IDLE(change, n)                                                                \
+    do {                                                                               \
+        dn_node_groups_free (&groups);                                                 \
+        node = a100;                                                                   \
+        change;                                                                        \
+        add ();                                                                        \
+        assert_int_equal (groups.n_groups, 1);                                         \
+        for (int i = 0; i <= DN_NODE_GPUS_MAX; i++)                                    \
+            assert_int_equal (groups.groups[0].n_idle[i], i == (n));                   \
+    } while (0)
+
 TEST ("idle GPUs need an idle node with CPUs and memory")
 {
-    struct dn_link_node node = a100;
-
-    assert_int_equal (idle_of (&node), 4);
-    node.idle_cpus = 2;
-    assert_int_equal (idle_of (&node), 2);
-    node.idle_cpus = 0;
-    assert_int_equal (idle_of (&node), 0);
-    node = a100;
-    node.idle_mem_mb = 0;
-    assert_int_equal (idle_of (&node), 0);
-    node = a100;
-    node.busy = true;
-    assert_int_equal (idle_of (&node), 0);
-    node = a100;
-    node.up = false;
-    assert_int_equal (idle_of (&node), -1);
-    node = a100;
-    node.gres_drain = "gpu:a100:1(IDX:0)";
-    assert_int_equal (idle_of (&node), 3);
-    node = a100;
-    node.gres_used = "gpu:3(IDX:0-2)";
-    assert_int_equal (idle_of (&node), 1);
-    node.gres_used = "gpu:a100:9";
-    assert_int_equal (idle_of (&node), 0);
-    node = a100;
-    node.gres = "gpu:a100:64";
-    assert_int_equal (idle_of (&node), DN_NODE_GPUS_MAX);
+    IDLE (, 4);
+    IDLE (node.idle_cpus = 2, 2);
+    IDLE (node.idle_cpus = 0, 0);
+    IDLE (node.idle_mem_mb = 0, 0);
+    IDLE (node.busy = true, 0);
+    IDLE (node.up = false, -1);
+    IDLE (node.gres_drain = "gpu:a100:1(IDX:0)", 3);
+    IDLE (node.gres_used = "gpu:3(IDX:0-2)", 1);
+    IDLE (node.gres_used = "gpu:a100:9", 0);
+    IDLE (node.gres = "gpu:a100:64", DN_NODE_GPUS_MAX);
 }
 
 TEST ("names that cannot be written are left out")
 {
-    dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
-    struct dn_link_node node = a100;
     char features[1000];
 
     node.features = "ib,a\"b,c d,\xc3\xa9,,nvme,#x";
-    add (&groups, &node);
+    add ();
     assert_string_equal (groups.groups[0].features, "ib,nvme");
     memset (features, 'x', sizeof (features));
     features[300] = ',';
     features[304] = '\0';
     node.features = features;
-    add (&groups, &node);
+    add ();
     assert_string_equal (groups.groups[1].features, "xxx");
 }
 
 /* 5000 nodes, each of a kind of its own. */
 TEST ("many kinds of nodes are merged")
 {
-    dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
-    struct dn_link_node node = a100;
     const struct dn_node_group *last;
     int64_t n_nodes = 0;
-    char *features;
 
     for (int i = 0; i < 5000; i++) {
-        features = unit_text ("ib,rack%d", i);
-        node.features = features;
+        node.features = unit_text ("ib,rack%d", i);
         node.partitions = i % 2 ? "gpu,long" : "gpu";
         node.mem_mb = 512000 - i;
         node.reserved_from = i == 4000 ? 9000 : 0;
         node.reserved_until = i == 4000 ? 9500 : 0;
         node.gres = i == 4999 ? "gpu:v100:2" : "gpu:a100:4";
-        add (&groups, &node);
+        add ();
     }
     assert_true (groups.n_groups <= DN_NODE_KINDS_MAX);
     assert_int_equal (groups.n_left_out, 0);
@@ -371,22 +349,12 @@ TEST ("many kinds of nodes are merged")
 
 TEST ("any number of types is bounded")
 {
-    dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
-    struct dn_link_node node = a100;
-    char *gres;
-
     for (int i = 0; i < 3000; i++) {
-        gres = unit_text ("gpu:t%d:4", i);
-        node.gres = gres;
-        add (&groups, &node);
+        node.gres = unit_text ("gpu:t%d:4", i);
+        add ();
     }
     assert_int_equal (groups.n_groups, DN_NODE_KINDS_MAX);
     assert_int_equal (groups.n_left_out, 3000 - DN_NODE_KINDS_MAX);
-}
-
-static const char *feature_of (const struct dn_cluster *cluster, const char *type)
-{
-    return dn_cluster_wait (cluster, type)->feature;
 }
 
 /* Each case has the features of nodes with a100 and of those with v100. */
@@ -409,24 +377,24 @@ TEST ("a type is named by a feature of its own")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
-        struct dn_link_node node = a100;
         struct dn_cluster *cluster = calloc (1, sizeof (*cluster));
 
+        node = a100;
         node.features = cases[i].a100;
-        add (&groups, &node);
+        add ();
         node.mem_mb++;
-        add (&groups, &node);
+        add ();
         node.gres = "gpu:v100:4";
         node.features = cases[i].v100;
-        add (&groups, &node);
+        add ();
         assert_non_null (cluster);
         dn_node_groups_move (&groups, cluster);
         cluster->n_waits = 1;
         cluster->waits = calloc (1, sizeof (*cluster->waits));
         strcpy (cluster->waits[0].type, "a100");
         dn_node_groups_name (cluster);
-        assert_string_equal (feature_of (cluster, "a100"), cases[i].expected);
+        assert_string_equal (dn_cluster_wait (cluster, "a100")->feature,
+                             cases[i].expected);
         dn_cluster_free (cluster);
     }
 }

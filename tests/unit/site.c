@@ -6,24 +6,24 @@
 
 #include "scene.h"
 
+static int read_paths (struct dn_site *site, const char *conf)
+{
+    return dn_site_read_paths (site, dn_span_of (conf), "conf", NULL, &unit_err);
+}
+
 TEST ("paths must be absolute")
 {
     struct dn_site *site = scene_site ("");
 
-    assert_done (dn_site_read_paths (site,
-                                     dn_span_of ("Mode=x\nDataDir=\"/a b\"\nZooDir=/z\n"
-                                                 "DecisionLog=/l Counters=/p"),
-                                     "conf",
-                                     NULL,
-                                     &unit_err));
+    assert_done (read_paths (site,
+                             "Mode=x\nDataDir=\"/a b\"\nZooDir=/z\n"
+                             "DecisionLog=/l Counters=/p"));
     assert_string_equal (site->hardware_dir, "/a b/hardware");
     assert_string_equal (site->datasets_file, "/a b/datasets.conf");
     assert_string_equal (site->zoo_dir, "/z");
     assert_string_equal (site->decision_log, "/l");
     assert_string_equal (site->counters, "/p");
-    assert_error (
-        dn_site_read_paths (site, dn_span_of ("DataDir=a/b"), "conf", NULL, &unit_err),
-        "'a/b' is not an absolute path");
+    assert_error (read_paths (site, "DataDir=a/b"), "'a/b' is not an absolute path");
 }
 
 TEST ("keys that were dropped are noted, and change nothing")
@@ -32,7 +32,7 @@ TEST ("keys that were dropped are noted, and change nothing")
                                "Policy User=1 MinGain=0\nCarbon=2 PUE=many\n";
     struct dn_site *site = scene_site ("");
 
-    assert_done (dn_site_read_paths (site, dn_span_of (conf), "conf", NULL, &unit_err));
+    assert_done (read_paths (site, conf));
     assert_done (dn_site_read (site, dn_span_of (conf), "conf", NULL, &unit_err));
     assert_done (dn_site_override (site, "dnnest_mingain=x", &unit_err));
     assert_int_equal (site->rules.mode, DN_MODE_ENFORCE);
@@ -61,30 +61,22 @@ TEST ("each cluster has a StateDir of its own")
         {"StateDir=/s/%c/x", "", "/s/x"},
         {"StateDir=/s/x-%c-%c", "alpha", "/s/x-alpha-alpha"},
     };
-    char longest[DN_SITE_PATH_MAX];
+    struct dn_site *site;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
-        struct dn_site *site = scene_site ("");
-
-        assert_done (dn_site_read_paths (
-            site, dn_span_of (rows[i].conf), "conf", NULL, &unit_err));
-        assert_done (dn_site_set_cluster (site, rows[i].name, &unit_err));
-        assert_string_equal (site->state_dir, rows[i].dir);
-        assert_string_equal (site->cluster, rows[i].name);
+        site = scene_site ("");
+        assert_done (read_paths (site, rows[i].conf));
         /* Again, as when dnnest.conf is loaded before Slurm's configuration. */
-        assert_done (dn_site_set_cluster (site, rows[i].name, &unit_err));
-        assert_string_equal (site->state_dir, rows[i].dir);
+        for (int again = 0; again < 2; again++) {
+            assert_done (dn_site_set_cluster (site, rows[i].name, &unit_err));
+            assert_string_equal (site->state_dir, rows[i].dir);
+            assert_string_equal (site->cluster, rows[i].name);
+        }
     }
-    memset (longest, 'x', sizeof (longest));
-    memcpy (longest, "/%c", 3);
-    longest[sizeof (longest) - 1] = '\0';
-    {
-        struct dn_site *site = scene_site ("");
-
-        memcpy (site->state_dir, longest, sizeof (longest));
-        assert_error (dn_site_set_cluster (site, "alpha", &unit_err),
-                      "StateDir: path too long");
-    }
+    site = scene_site ("");
+    strcpy (site->state_dir, unit_repeat ("/%c/xxxx", DN_SITE_PATH_MAX - 1));
+    assert_error (dn_site_set_cluster (site, "alpha", &unit_err),
+                  "StateDir: path too long");
 }
 
 TEST ("slurm.conf overrides single rules")

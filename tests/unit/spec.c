@@ -23,12 +23,10 @@ TEST ("a failed reading leaves the specification unchanged")
 
 TEST ("metadata beyond the limit is refused")
 {
-    char text[DN_METADATA_MAX + 2];
     struct dn_spec spec;
 
-    memset (text, ',', sizeof (text) - 1);
-    text[sizeof (text) - 1] = '\0';
-    assert_error (read_text (text, &spec, &unit_err), "expected at most 4096");
+    assert_error (read_text (unit_repeat (",", DN_METADATA_MAX + 1), &spec, &unit_err),
+                  "expected at most 4096");
     assert_int_equal (unit_err.code, DN_E_LIMIT);
 }
 
@@ -37,15 +35,11 @@ TEST ("metadata beyond the limit is refused")
  */
 static bool is_of_application (const struct dn_key *key)
 {
-    static const char *const data[] = {
-        "dataset", "samples", "eval_every", "eval_samples"};
+    char *name = unit_text (" %s ", key->name);
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (data); i++)
-        if (strcmp (key->name, data[i]) == 0)
-            return true;
-    return strcmp (key->group, "amount of work") != 0
-           && strcmp (key->group, "wishes") != 0 && strcmp (key->name, "gpus") != 0
-           && strcmp (key->name, "nodes") != 0;
+    return strstr (" dataset samples eval_every eval_samples ", name)
+           || (strcmp (key->group, "amount of work") != 0
+               && strcmp (key->group, "wishes") != 0 && !strstr (" gpus nodes ", name));
 }
 
 TEST ("every key survives writing and reading")
@@ -56,7 +50,6 @@ TEST ("every key survives writing and reading")
     for (int i = 0; i < n_keys; i++) {
         struct dn_spec spec;
         struct dn_spec again;
-        char text[300];
         char value[DN_VALUE_MAX];
         const char *sample = keys[i].type == DN_KEY_ENUM    ? keys[i].names.names[1]
                              : keys[i].type == DN_KEY_IMAGE ? "32x64"
@@ -64,14 +57,13 @@ TEST ("every key survives writing and reading")
                                                             : "1";
 
         if (keys[i].type == DN_KEY_INT && keys[i].min > 1)
-            snprintf (text, sizeof (text), "%s=%.0f", keys[i].name, keys[i].min);
-        else
-            snprintf (text, sizeof (text), "%s=%s", keys[i].name, sample);
-        assert_int_equal (read_text (text, &spec, NULL), 0);
+            sample = unit_text ("%.0f", keys[i].min);
+        assert_done (
+            read_text (unit_text ("%s=%s", keys[i].name, sample), &spec, &unit_err));
         assert_true (dn_spec_has (&spec, &keys[i]));
         dn_spec_write_value (&spec, &keys[i], value);
-        snprintf (text, sizeof (text), "%s=%s", keys[i].name, value);
-        assert_int_equal (read_text (text, &again, NULL), 0);
+        assert_done (
+            read_text (unit_text ("%s=%s", keys[i].name, value), &again, &unit_err));
         assert_memory_equal (&spec, &again, sizeof (spec));
         spec = dn_spec_empty ();
         assert_false (dn_spec_has (&spec, &keys[i]));
@@ -165,31 +157,27 @@ TEST ("a bad script line is named")
         "script line 2");
 }
 
+static int read_datasets (const char *text, struct dn_datasets *datasets)
+{
+    return dn_datasets_read (dn_span_of (text), "f", datasets, &unit_err);
+}
+
 TEST ("data sets are read from lines")
 {
     struct dn_datasets *datasets = unit_keep (calloc (1, sizeof (*datasets)), free);
 
-    assert_done (dn_datasets_read (
-        dn_span_of ("# table\nDataset=tiny Samples=1k SampleBytes=3000 "
-                    "Decode=jpeg\nDataset=other Samples=5\n"),
-        "f",
-        datasets,
-        &unit_err));
+    assert_done (read_datasets ("# table\nDataset=tiny Samples=1k SampleBytes=3000 "
+                                "Decode=jpeg\nDataset=other Samples=5\n",
+                                datasets));
     assert_int_equal (datasets->n_rows, 2);
     assert_int_equal (datasets->rows[0].samples, 1000);
     assert_int_equal (datasets->rows[1].sample_bytes, DN_UNSET);
-    assert_done (dn_datasets_read (
-        dn_span_of ("Dataset=text Tokens=156G\n"), "f", datasets, &unit_err));
+    assert_done (read_datasets ("Dataset=text Tokens=156G\n", datasets));
     assert_near (datasets->rows[0].tokens, 156e9);
-    assert_error (dn_datasets_read (
-                      dn_span_of ("\nDataset=x Sample=5"), "f", datasets, &unit_err),
+    assert_error (read_datasets ("\nDataset=x Sample=5", datasets),
                   "f: line 2: unknown key 'Sample'");
-    assert_int_equal (
-        dn_datasets_read (dn_span_of ("Dataset=x"), "f", datasets, &unit_err), -1);
-    assert_int_equal (
-        dn_datasets_read (
-            dn_span_of ("word Dataset=x Samples=1"), "f", datasets, &unit_err),
-        -1);
+    assert_int_equal (read_datasets ("Dataset=x", datasets), -1);
+    assert_int_equal (read_datasets ("word Dataset=x Samples=1", datasets), -1);
 }
 
 /* One data set, 'text' resolved for 'n_gpus'. */
@@ -210,41 +198,31 @@ static int resolve (const char *text,
 
 TEST ("work follows from the data set")
 {
+    static const struct {
+        const char *text; /* behind "model=x,batch=8," */
+        double steps;
+    } cases[] = {
+        {"", -1},
+        {"steps=10", 10},
+        {"tokens=1M,seq_len=100", 1250},
+        {"epochs=3,seq_len=100,dataset=Salesforce/wikitext", 3750},
+        {"epochs=3,samples=80,dataset=wikitext", 30},
+        {"epochs=1,tokens=8k,seq_len=10,dataset=new", 100},
+    };
     struct dn_spec spec;
 
-    assert_int_equal (
-        resolve ("model=x,batch=256,epochs=90,dataset=ImageNet", 4, &spec, NULL), 0);
+    assert_done (
+        resolve ("model=x,batch=256,epochs=90,dataset=ImageNet", 4, &spec, &unit_err));
     assert_int_equal (spec.gpus, 4);
     assert_int_equal (spec.global_batch, 1024);
     assert_int_equal (spec.decode, DN_DECODE_JPEG);
     assert_near (dn_spec_steps (&spec), 90.0 * 1252);
-    assert_int_equal (resolve ("model=x,batch=8", 0, &spec, NULL), 0);
-    assert_int_equal (spec.gpus, 1);
-    assert_true (dn_spec_steps (&spec) < 0);
-    assert_int_equal (resolve ("model=x,batch=8,steps=10", 1, &spec, NULL), 0);
-    assert_near (dn_spec_steps (&spec), 10);
-    assert_int_equal (resolve ("model=x,batch=8,tokens=1M,seq_len=100", 1, &spec, NULL),
-                      0);
-    assert_near (dn_spec_steps (&spec), 1250);
-    assert_int_equal (
-        resolve ("model=x,batch=8,epochs=3,seq_len=100,dataset=Salesforce/wikitext",
-                 1,
-                 &spec,
-                 NULL),
-        0);
-    assert_near (dn_spec_steps (&spec), 3750);
-    assert_int_equal (
-        resolve (
-            "model=x,batch=8,epochs=3,samples=80,dataset=wikitext", 1, &spec, NULL),
-        0);
-    assert_near (dn_spec_steps (&spec), 30);
-    assert_int_equal (
-        resolve ("model=x,batch=1,epochs=1,tokens=1k,seq_len=10,dataset=new",
-                 1,
-                 &spec,
-                 NULL),
-        0);
-    assert_near (dn_spec_steps (&spec), 100);
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        assert_done (resolve (
+            unit_text ("model=x,batch=8,%s", cases[i].text), i > 0, &spec, &unit_err));
+        assert_int_equal (spec.gpus, 1);
+        assert_near (dn_spec_steps (&spec), cases[i].steps);
+    }
     assert_int_equal (resolve ("model=x,batch=1,epochs=1,dataset=new", 1, &spec, NULL),
                       -1);
 }
@@ -312,10 +290,7 @@ TEST ("batches determine one another")
 
 TEST ("contradictions are errors")
 {
-    static const struct {
-        const char *text;
-        const char *says;
-    } cases[] = {
+    static const char *const cases[][2] = {
         {"batch=8", "model: missing"},
         {"params=1M,batch=8", "model: missing"},
         {"model=x", "batch: missing"},
@@ -358,8 +333,7 @@ TEST ("contradictions are errors")
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_spec spec;
 
-        assert_error (resolve (cases[i].text, DN_UNSET, &spec, &unit_err),
-                      cases[i].says);
+        assert_error (resolve (cases[i][0], DN_UNSET, &spec, &unit_err), cases[i][1]);
     }
 }
 
@@ -390,9 +364,8 @@ TEST ("a wrong word is named, and a mistyped one gets a suggestion")
     };
     struct dn_spec spec;
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
         assert_error (read_text (cases[i][0], &spec, &unit_err), cases[i][1]);
-    }
     assert_int_equal (read_text ("qqq=3", &spec, &unit_err), -1);
     assert_null (strstr (unit_err.text, "did you mean"));
 }
@@ -441,9 +414,9 @@ TEST ("a word of another program is read where it has one meaning")
         {"per_device_batch_size=2 cutoff_len=2k opt=adamw",
          "seq_len=2048,batch=2,optimizer=adamw"},
     };
+    struct dn_spec spec;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_spec spec;
         char text[256];
 
         if (read_text (cases[i][0], &spec, &unit_err) < 0)
@@ -451,70 +424,61 @@ TEST ("a word of another program is read where it has one meaning")
         assert_true (dn_spec_write (&spec, text, sizeof (text)));
         assert_string_equal (text, cases[i][1]);
     }
-    for (int twice = 0; twice < 2; twice++) {
-        struct dn_spec spec;
-
-        assert_error (
-            read_text (twice ? "bs=4,batch=4" : "fp16=1,bf16=1", &spec, &unit_err),
-            "given twice");
-    }
+    assert_error (read_text ("bs=4,batch=4", &spec, &unit_err), "given twice");
+    assert_error (read_text ("fp16=1,bf16=1", &spec, &unit_err), "given twice");
 }
 
 static const struct {
-    struct dn_carriers carriers;
-    const char *says; /* "": nothing */
+    const char *comment;
     const char *script;
+    const char *says; /* "": nothing */
+    const char *option;
 } texts_like_metadata[] = {
-    {.carriers = {.comment = "'dnnest:model=resnet50,batch=4'"},
-     .says = "a quote before 'dnnest:'"},
-    {.carriers = {.comment = "\"dnnest:model=resnet50\""},
-     .says = "a quote before 'dnnest:'"},
-    {.carriers = {.comment = "\\\"dnnest:off\\\""}, .says = "a quote before 'dnnest:'"},
-    {.carriers = {.comment = "ticket,dnnest:batch=4"},
-     .says = "has ',' before 'dnnest:'"},
-    {.carriers = {.comment = "(DNNEST:@x.json)"}, .says = "has '(' before 'dnnest:'"},
-    {.carriers = {.comment = "dnnest:model=vgg16,batch=64, epochs=3"},
-     .says = "'epochs=3' in the comm"},
-    {.carriers = {.comment = "dnnest:model=vgg16;batch=64"},
-     .says = "'batch=64' in the comment"},
-    {.carriers = {.comment = "dnnest:batch=4 dnnest:epochs=2"},
-     .says = "'epochs=2' in the comment"},
-    {.carriers = {.comment = "dnnest:@a.json batch=4"},
-     .says = "'batch=4' in the comment"},
-    {.carriers = {.comment = "dnnest:batch=64; user=alice note=x"}, .says = ""},
-    {.carriers = {.comment = "see dnnest:docs"}, .says = ""},
-    {.carriers = {.comment = "see https://x.org/dnnest:8080"}, .says = ""},
-    {.carriers = {.comment = "mydnnest:x and more"}, .says = ""},
-    {.carriers = {.comment = "'dnnest:modle=resnet50'"}, .says = ""},
-    {.carriers = {.comment = "dnnest:off batch=4"}, .says = ""},
-    {.carriers = {.comment = "dnnest"}, .says = ""},
-    {.carriers = {.comment = "'dnnest:"}, .says = ""},
-    {.carriers = {.comment = "'dnnest:batch=4'", .option = "off"}, .says = ""},
-    {.script = "#!/bin/sh\n# DNNEST model=vgg16\ntrue\n",
-     .says = "script line 2: not a"},
-    {.script = "#!/bin/sh\n#dnnest batch=4\ntrue\n", .says = "script line 2: not a"},
-    {.script = "#!/bin/sh\n#DNNEST: batch=4\ntrue\n", .says = "script line 2: not a"},
-    {.script = "#!/bin/sh\n#DNNEST:off\ntrue\n", .says = "script line 2: not a"},
-    {.script = "#!/bin/sh\ntrue\n#DNNEST batch=4\n",
-     .says = "script line 3: #DNNEST is after the first command"},
-    {.script = "#!/bin/sh\n#DNNEST batch=4\ntrue\n", .says = ""},
-    {.script = "#!/bin/sh\n# dnnest reads this\n#dnnesting=4\ntrue\n", .says = ""},
-    {.script = "#!/bin/sh\n##DNNEST batch=4\ntrue\n", .says = ""},
-    {.script = "cat <<END >job\n#DNNEST batch=4\nEND\nsbatch job\n", .says = ""},
-    {.script = "#dnnest", .says = ""},
-    {.script = "#", .says = ""},
-    {.script = "", .says = ""},
-    {.script = NULL, .says = ""},
+    {"'dnnest:model=resnet50,batch=4'", NULL, "a quote before 'dnnest:'", NULL},
+    {"\"dnnest:model=resnet50\"", NULL, "a quote before 'dnnest:'", NULL},
+    {"\\\"dnnest:off\\\"", NULL, "a quote before 'dnnest:'", NULL},
+    {"ticket,dnnest:batch=4", NULL, "has ',' before 'dnnest:'", NULL},
+    {"(DNNEST:@x.json)", NULL, "has '(' before 'dnnest:'", NULL},
+    {"dnnest:model=vgg16,batch=64, epochs=3", NULL, "'epochs=3' in the comm", NULL},
+    {"dnnest:model=vgg16;batch=64", NULL, "'batch=64' in the comment", NULL},
+    {"dnnest:batch=4 dnnest:epochs=2", NULL, "'epochs=2' in the comment", NULL},
+    {"dnnest:@a.json batch=4", NULL, "'batch=4' in the comment", NULL},
+    {"dnnest:batch=64; user=alice note=x", NULL, "", NULL},
+    {"see dnnest:docs", NULL, "", NULL},
+    {"see https://x.org/dnnest:8080", NULL, "", NULL},
+    {"mydnnest:x and more", NULL, "", NULL},
+    {"'dnnest:modle=resnet50'", NULL, "", NULL},
+    {"dnnest:off batch=4", NULL, "", NULL},
+    {"dnnest", NULL, "", NULL},
+    {"'dnnest:", NULL, "", NULL},
+    {"'dnnest:batch=4'", NULL, "", "off"},
+    {NULL, "#!/bin/sh\n# DNNEST model=vgg16\ntrue\n", "script line 2: not a", NULL},
+    {NULL, "#!/bin/sh\n#dnnest batch=4\ntrue\n", "script line 2: not a", NULL},
+    {NULL, "#!/bin/sh\n#DNNEST: batch=4\ntrue\n", "script line 2: not a", NULL},
+    {NULL, "#!/bin/sh\n#DNNEST:off\ntrue\n", "script line 2: not a", NULL},
+    {NULL,
+     "#!/bin/sh\ntrue\n#DNNEST batch=4\n",
+     "script line 3: #DNNEST is after the first command",
+     NULL},
+    {NULL, "#!/bin/sh\n#DNNEST batch=4\ntrue\n", "", NULL},
+    {NULL, "#!/bin/sh\n# dnnest reads this\n#dnnesting=4\ntrue\n", "", NULL},
+    {NULL, "#!/bin/sh\n##DNNEST batch=4\ntrue\n", "", NULL},
+    {NULL, "cat <<END >job\n#DNNEST batch=4\nEND\nsbatch job\n", "", NULL},
+    {NULL, "#dnnest", "", NULL},
+    {NULL, "#", "", NULL},
+    {NULL, "", "", NULL},
+    {NULL, NULL, "", NULL},
 };
 
 TEST ("what looks like metadata and is not read is named")
 {
-
     for (size_t i = 0; i < DN_N_ELEMENTS (texts_like_metadata); i++) {
-        struct dn_carriers carriers = texts_like_metadata[i].carriers;
+        struct dn_carriers carriers = {.comment = texts_like_metadata[i].comment,
+                                       .marks =
+                                           marks_of (texts_like_metadata[i].script),
+                                       .option = texts_like_metadata[i].option};
         char text[DN_REASON_MAX];
 
-        carriers.marks = marks_of (texts_like_metadata[i].script);
         dn_spec_ignored (&carriers, text);
         if (texts_like_metadata[i].says[0] == '\0')
             assert_string_equal (text, "");
@@ -546,15 +510,10 @@ static bool is_given (const struct dn_spec *spec, const char *name)
 
 TEST ("derived keys are not given ones")
 {
-    static const char table[] =
-        "Dataset=small Samples=1000 SampleBytes=110k Decode=jpeg\n";
-    struct dn_datasets datasets = {.n_rows = 0};
     struct dn_spec spec;
 
-    assert_int_equal (dn_datasets_read (dn_span_of (table), "f", &datasets, NULL), 0);
-    assert_int_equal (
-        read_text ("model=vgg16,batch=4,dataset=small,decode=none", &spec, NULL), 0);
-    assert_int_equal (dn_spec_resolve (&spec, &datasets, 2, NULL), 0);
+    assert_done (resolve (
+        "model=vgg16,batch=4,dataset=imagenet,decode=none", 2, &spec, &unit_err));
     assert_false (is_given (&spec, "sample_bytes"));
     assert_false (is_given (&spec, "gpus"));
     assert_true (is_given (&spec, "decode"));

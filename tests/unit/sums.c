@@ -17,27 +17,17 @@ static double price (const void *prices, const char *type)
     return strcmp (type, "a100") == 0 ? 4 : 1;
 }
 
-static struct dn_sums *new_sums (void)
+static struct dn_sums *sums;   /* of the test */
+static struct dn_finished job; /* that it adds */
+
+static void add (void)
 {
-    struct dn_sums *sums = dn_sums_new (DN_GROUPED_BY_APP, price, NULL);
-
-    assert_non_null (sums);
-    return sums;
-}
-
-static void add (struct dn_sums *sums, const struct dn_finished *job)
-{
-    struct dn_err err = {0};
-
-    if (dn_sums_add (sums, job, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_sums_add (sums, &job, &unit_err));
 }
 
 /* Two hours of two GPUs and eight CPUs, after a wait of ten minutes. */
-static struct dn_finished a_job (void)
+static void usual_job (void)
 {
-    struct dn_finished job;
-
     dn_finished_clear (&job);
     job.cluster = "c1";
     job.user = 7;
@@ -52,14 +42,12 @@ static struct dn_finished a_job (void)
     job.cpus = 8;
     job.limit_s = 3 * HOUR;
     job.app = "net";
-    return job;
 }
 
 /* The same, changed from ten hours on another type. */
-static struct dn_finished a_changed_job (void)
+static void changed_job (void)
 {
-    struct dn_finished job = a_job ();
-
+    usual_job ();
     job.mode = "enforce";
     job.verdict = "change";
     job.asked_limit_s = 10 * HOUR;
@@ -70,11 +58,30 @@ static struct dn_finished a_changed_job (void)
     job.bound_s = 2 * HOUR;
     job.bound_bp = 9500;
     job.p95_s = 1.9 * HOUR;
-    return job;
 }
 
-static void assert_amount (const struct dn_sums *sums,
-                           enum dn_measure which,
+/* Sums of no job, and the changed one. */
+static void begin (void)
+{
+    dn_sums_cleanup (&sums);
+    sums = dn_sums_new (DN_GROUPED_BY_APP, price, NULL);
+    assert_non_null (sums);
+    changed_job ();
+}
+
+int before_test (void **state)
+{
+    begin ();
+    return 0;
+}
+
+int after_tests (void **state)
+{
+    dn_sums_free (sums);
+    return 0;
+}
+
+static void assert_amount (enum dn_measure which,
                            double requested,
                            double granted,
                            double used,
@@ -90,14 +97,11 @@ static void assert_amount (const struct dn_sums *sums,
 
 TEST ("a changed job saves what is not reserved")
 {
-    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
-    struct dn_finished job = a_changed_job ();
-
-    add (sums, &job);
+    add ();
     assert_int_equal (sums->all.changed, 1);
-    assert_amount (sums, DN_MEASURE_HOURS, 10, 3, 2, 7);
-    assert_amount (sums, DN_MEASURE_GPU_HOURS, 20, 6, 4, 14);
-    assert_amount (sums, DN_MEASURE_CPU_HOURS, 160, 24, 16, 136);
+    assert_amount (DN_MEASURE_HOURS, 10, 3, 2, 7);
+    assert_amount (DN_MEASURE_GPU_HOURS, 20, 6, 4, 14);
+    assert_amount (DN_MEASURE_CPU_HOURS, 160, 24, 16, 136);
     assert_near (sums->all.wasted[DN_WASTE_TIME], 16);
 }
 
@@ -111,26 +115,22 @@ TEST ("money is what runs were charged, and would have been as requested")
     } cases[] = {{2, 2, 0, 8}, {2, 4, 0, 16}, {NAN, 2, 0, 4}, {2, 2, 1, 4}};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
-        struct dn_finished job = a_changed_job ();
-
+        begin ();
         job.said_slow = cases[i].said_slow;
         job.asked_gpus = cases[i].asked_gpus;
         job.rescued = cases[i].rescued;
-        add (sums, &job);
+        add ();
         assert_amount (
-            sums, DN_MEASURE_MONEY, cases[i].requested, 4, 4, cases[i].requested - 4);
+            DN_MEASURE_MONEY, cases[i].requested, 4, 4, cases[i].requested - 4);
         job.limit_s *= 2; /* of no charge */
         job.verdict = "control";
-        add (sums, &job);
+        add ();
         assert_near (sums->all.amounts[DN_MEASURE_MONEY].saved, cases[i].requested - 4);
     }
 }
 
 TEST ("GPUs are stranded by the CPUs and the memory that a job has beyond its share")
 {
-    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
-    struct dn_finished job = a_changed_job ();
     struct dn_node_group groups[] = {
         {.type = "v100", .gpus = 4, .cpus = 8, .mem_mb = 65536, .n_nodes = 3},
         {.type = "a100", .gpus = 8, .cpus = 32, .mem_mb = 262144, .n_nodes = 1},
@@ -139,29 +139,26 @@ TEST ("GPUs are stranded by the CPUs and the memory that a job has beyond its sh
 
     job.mem_gb = 40;
     job.asked_mem_gb = 128;
-    add (sums, &job);
-    assert_amount (sums, DN_MEASURE_BY_CPUS, 0, 0, 0, 0);
+    add ();
+    assert_amount (DN_MEASURE_BY_CPUS, 0, 0, 0, 0);
     sums->cluster = &cluster;
-    add (sums, &job);
+    add ();
     /* 16 CPUs and 128 GiB are 4 of 8 GPUs, 8 and 40 are 4 and 2.5 of 4, for 2 hours. */
-    assert_amount (sums, DN_MEASURE_BY_CPUS, 4, 4, 4, 0);
-    assert_amount (sums, DN_MEASURE_BY_MEMORY, 4, 1, 1, 3);
+    assert_amount (DN_MEASURE_BY_CPUS, 4, 4, 4, 0);
+    assert_amount (DN_MEASURE_BY_MEMORY, 4, 1, 1, 3);
     job.asked_mem_gb = NAN;
     job.gpus = 0;
-    add (sums, &job);
+    add ();
     job.gpus = 4;
-    add (sums, &job);
-    assert_amount (sums, DN_MEASURE_BY_MEMORY, 4, 1, 1, 3);
+    add ();
+    assert_amount (DN_MEASURE_BY_MEMORY, 4, 1, 1, 3);
 }
 
 TEST ("GPUs that were given back are saved")
 {
-    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
-    struct dn_finished job = a_changed_job ();
-
     job.asked_gpus = 8;
-    add (sums, &job);
-    assert_amount (sums, DN_MEASURE_GPU_HOURS, 80, 6, 4, 74);
+    add ();
+    assert_amount (DN_MEASURE_GPU_HOURS, 80, 6, 4, 74);
 }
 
 /* Waits below five minutes are as good as none. */
@@ -180,12 +177,10 @@ TEST ("a wait is expected well within a factor of two")
                  {DN_UNSET, 0, 0}};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
-        struct dn_finished job = a_job ();
-
+        begin ();
         job.eligible_s = job.start_s - cases[i].wait_s;
         job.pred_wait_s = cases[i].expected_s;
-        add (sums, &job);
+        add ();
         assert_int_equal (sums->all.forecasts, cases[i].expected_s != DN_UNSET);
         assert_int_equal (sums->all.forecasts_near, cases[i].near);
     }
@@ -193,19 +188,16 @@ TEST ("a wait is expected well within a factor of two")
 
 TEST ("jobs that dnnest did not change save nothing")
 {
-    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
-    struct dn_finished job = a_changed_job ();
-
     job.verdict = "control";
-    add (sums, &job);
+    add ();
     job.verdict = "change";
     job.mode = "observe";
-    add (sums, &job);
-    job = a_job ();
-    add (sums, &job);
+    add ();
+    usual_job ();
+    add ();
     assert_int_equal (sums->all.changed, 0);
     assert_int_equal (sums->all.described, 2);
-    assert_amount (sums, DN_MEASURE_HOURS, 23, 9, 6, 0);
+    assert_amount (DN_MEASURE_HOURS, 23, 9, 6, 0);
     assert_int_equal (sums->n_kept, 3);
     assert_string_equal (sums->kept[0].why, "control group");
     assert_int_equal (sums->sides.of[DN_SIDE_CONTROL][DN_EFFECT_WAIT].n, 1);
@@ -213,35 +205,30 @@ TEST ("jobs that dnnest did not change save nothing")
 
 TEST ("unknown limits save nothing")
 {
-    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
-    struct dn_finished job = a_job ();
-
+    usual_job ();
     job.limit_s = DN_UNLIMITED;
-    add (sums, &job);
-    assert_amount (sums, DN_MEASURE_HOURS, 2, 2, 2, 0);
+    add ();
+    assert_amount (DN_MEASURE_HOURS, 2, 2, 2, 0);
     job.start_s = job.end_s; /* never ran */
     job.outcome = "cancelled";
-    add (sums, &job);
+    add ();
     assert_int_equal (sums->all.seen, 2);
     assert_int_equal (sums->all.ran, 1);
-    assert_amount (sums, DN_MEASURE_HOURS, 2, 2, 2, 0);
+    assert_amount (DN_MEASURE_HOURS, 2, 2, 2, 0);
 }
 
 TEST ("predictions are judged by all whose time is known to be longer or is known")
 {
-    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
-    struct dn_finished job = a_changed_job ();
-
-    add (sums, &job);
+    add ();
     job.outcome = "failed"; /* its time says nothing */
-    add (sums, &job);
+    add ();
     job.history_runs = 4;
     job.outcome = "limit_ours"; /* 2 hours of 1.5 that were likely, 2 of the bound */
-    add (sums, &job);
+    add ();
     job.likely_s = 3 * HOUR; /* killed before it: nothing */
-    add (sums, &job);
+    add ();
     job.outcome = "completed";
-    add (sums, &job);
+    add ();
     assert_int_equal (sums->judged[DN_SUMS_OF_NEW].predicted, 2);
     assert_int_equal (sums->judged[DN_SUMS_OF_NEW].n, 1);
     assert_int_equal (sums->judged[DN_SUMS_OF_KNOWN].n, 2);
@@ -261,22 +248,20 @@ TEST ("predictions are judged by all whose time is known to be longer or is know
 
 TEST ("reasons without numbers and quotes are classes")
 {
-    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
-    struct dn_finished job = a_job ();
-
+    usual_job ();
     job.verdict = "abstain";
     job.mode = "enforce";
     job.why = "confidence 0.12 of 'a b' is below 0.30";
-    add (sums, &job);
+    add ();
     job.why = "confidence 0.2 of 'c' is below 0.30";
-    add (sums, &job);
+    add ();
     assert_int_equal (sums->n_kept, 1);
     assert_int_equal (sums->kept[0].jobs, 2);
     assert_string_equal (sums->kept[0].why, "confidence N of '...' is below N");
     job.why = "no history of this application yet (0 of 3 runs on v100)";
-    add (sums, &job);
+    add ();
     job.why = "no history of this application yet (2 of 3 runs on a100)";
-    add (sums, &job);
+    add ();
     assert_int_equal (sums->n_kept, 2);
     assert_int_equal (sums->kept[1].jobs, 2);
     assert_string_equal (sums->kept[1].why, "no history of this application yet");
@@ -284,7 +269,7 @@ TEST ("reasons without numbers and quotes are classes")
         char why[] = {(char) ('a' + i % 26), (char) ('a' + i / 26), '\0'};
 
         job.why = why;
-        add (sums, &job);
+        add ();
     }
     assert_int_equal (sums->n_kept, DN_SUMS_REASONS_MAX);
     assert_string_equal (sums->kept[DN_SUMS_REASONS_MAX - 1].why, DN_SUMS_OTHERS);
@@ -292,15 +277,14 @@ TEST ("reasons without numbers and quotes are classes")
 
 TEST ("groups are bounded")
 {
-    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
-    struct dn_finished job = a_job ();
     char name[300] = "";
 
+    usual_job ();
     memset (name, 'x', sizeof (name) - 1);
     for (int i = 0; i < DN_SUMS_GROUPS_MAX + 50; i++) {
         name[snprintf (name, sizeof (name), "%d", i)] = 'x';
         job.app = name;
-        add (sums, &job);
+        add ();
     }
     assert_int_equal (sums->groups.n, DN_SUMS_GROUPS_MAX + 1);
     assert_string_equal (sums->groups.groups[0].name, DN_SUMS_OTHERS);
@@ -314,15 +298,13 @@ TEST ("groups are bounded")
 
 TEST ("the newest weeks are kept")
 {
-    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
-    struct dn_finished job = a_job ();
-
+    usual_job ();
     for (int i = 0; i < 300; i++) {
         int64_t at = INT64_C (1767571200) + (int64_t) (i * 7919 % 300) * 604800;
 
         job.start_s = at;
         job.end_s = at + HOUR;
-        add (sums, &job);
+        add ();
     }
     assert_int_equal (sums->n_weeks, DN_SUMS_WEEKS_MAX);
     for (int i = 0; i < sums->n_weeks; i++)
@@ -336,8 +318,6 @@ TEST ("the newest weeks are kept")
  */
 TEST ("the effect has an interval by applications")
 {
-    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
-    struct dn_finished job = a_changed_job ();
     struct dn_effect effect;
     char user[16];
 
@@ -352,7 +332,7 @@ TEST ("the effect has an interval by applications")
         job.start_s = job.eligible_s + 1000 * owner
                       + (control ? 1000 : 400 + (owner % 2 ? 50 : -50));
         job.end_s = job.start_s + 2 * HOUR;
-        add (sums, &job);
+        add ();
         if (i == 10)
             assert_false (dn_sums_effect (sums, DN_EFFECT_WAIT).known);
     }
@@ -396,13 +376,12 @@ static double normal (void)
  * differ by user, application and job, and nothing was changed. 'by_app': all jobs of
  * an application are on one side.
  */
-static struct dn_sums *placebo (double share, bool by_app, double effect)
+static void placebo (double share, bool by_app, double effect)
 {
-    struct dn_sums *sums = new_sums ();
-    struct dn_finished job = a_changed_job ();
     char user[16];
     char name[] = "a";
 
+    begin ();
     job.user_name = user;
     job.app = name;
     for (int owner = 0; owner < 40; owner++) {
@@ -426,11 +405,11 @@ static struct dn_sums *placebo (double share, bool by_app, double effect)
                 job.start_s = job.eligible_s + (int64_t) wait;
                 job.end_s = job.start_s + (int64_t) (3600 * exp (0.5 * its));
                 job.limit_s = (int64_t) (7200 * exp (0.5 * its + 0.5 * normal ()));
-                add (sums, &job);
+                add ();
             }
         }
     }
-    return sums;
+    usual_job (); /* of texts that stay */
 }
 
 TEST ("without an effect, few intervals of 95 % exclude none")
@@ -444,9 +423,7 @@ TEST ("without an effect, few intervals of 95 % exclude none")
         int excluded[DN_N_EFFECTS] = {0};
 
         for (int i = 0; i < 400; i++) {
-            dn_cleanup (dn_sums_cleanup) struct dn_sums *sums =
-                placebo (ways[w].share, ways[w].by_app, 1);
-
+            placebo (ways[w].share, ways[w].by_app, 1);
             for (int e = 0; e < DN_N_EFFECTS; e++) {
                 struct dn_effect effect = dn_sums_effect (sums, (enum dn_effect_of) e);
                 double none = dn_effect_is_difference ((enum dn_effect_of) e) ? 0 : 1;
@@ -465,8 +442,7 @@ TEST ("an effect on the wait is seen in most draws")
     int seen = 0;
 
     for (int i = 0; i < 100; i++) {
-        dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = placebo (0.5, false, 0.5);
-
+        placebo (0.5, false, 0.5);
         seen += dn_sums_effect (sums, DN_EFFECT_WAIT).high < 0;
     }
     assert_in_range (seen, 60, 100);
@@ -486,7 +462,6 @@ TEST ("own runs name the next limit")
 {
     struct dn_own_app apps[2] = {{.n = 0}};
     struct dn_own_runs own = {.take = keep_app, .to = apps};
-    struct dn_finished job = a_changed_job ();
 
     job.app = "a";
     for (int i = 0; i < 10; i++) {
@@ -509,39 +484,33 @@ TEST ("own runs name the next limit")
 /* --- GPUs that are idle -------------------------------------------------------------
  */
 
-static void add_use (struct dn_sums *sums,
-                     const char *app,
-                     int64_t number,
-                     int64_t used)
+static void add_use (const char *app, int64_t number, int64_t used)
 {
-    struct dn_finished job = a_job ();
-
+    usual_job ();
     job.job = unit_text ("%" PRId64, number);
     job.app = app;
     job.gpus = 4;
     job.gpus_used = used;
-    add (sums, &job);
+    add ();
 }
 
 TEST ("applications whose last two runs left GPUs idle are listed, the worst first")
 {
-    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
-    struct dn_finished job = a_job ();
-
-    add_use (sums, "once", 1, 1);
-    add_use (sums, "some", 2, 3);
-    add_use (sums, "some", 3, 3);
-    add_use (sums, "most", 4, 2);
-    add_use (sums, "most", 5, 1);
-    add_use (sums, "better", 6, 1);
-    add_use (sums, "better", 7, 1);
-    add_use (sums, "better", 8, 4);
-    add_use (sums, "better", 9, 1);
-    add_use (sums, "unknown", 10, DN_UNSET);
+    add_use ("once", 1, 1);
+    add_use ("some", 2, 3);
+    add_use ("some", 3, 3);
+    add_use ("most", 4, 2);
+    add_use ("most", 5, 1);
+    add_use ("better", 6, 1);
+    add_use ("better", 7, 1);
+    add_use ("better", 8, 4);
+    add_use ("better", 9, 1);
+    add_use ("unknown", 10, DN_UNSET);
+    usual_job ();
     job.gpus_used = 1;
     job.outcome = "failed";
-    add (sums, &job);
-    add (sums, &job);
+    add ();
+    add ();
     assert_int_equal (dn_idle_end (&sums->idle), 2);
     assert_string_equal (sums->idle.apps[0].app, "most");
     assert_string_equal (sums->idle.apps[0].user, "ann");
@@ -556,10 +525,8 @@ TEST ("applications whose last two runs left GPUs idle are listed, the worst fir
 
 TEST ("the applications that leave GPUs idle are bounded")
 {
-    dn_cleanup (dn_sums_cleanup) struct dn_sums *sums = new_sums ();
-
     for (int64_t i = 0; i < 2 * (DN_IDLE_APPS_MAX + 100); i++) {
-        add_use (sums, unit_text ("a%" PRId64, i / 2), i, 0);
+        add_use (unit_text ("a%" PRId64, i / 2), i, 0);
     }
     assert_int_equal (dn_idle_end (&sums->idle), DN_IDLE_APPS_MAX);
 }

@@ -26,12 +26,16 @@ static void fill (struct dn_ticks *ticks)
     status->tasks[1] = (struct dn_daemon_task){"guard", 60, 0, 7, "no table"};
 }
 
-static char *text_of (const struct dn_ticks *ticks)
+/* What a program that begins in the scratch folder writes then. */
+static char *text_of (const char *program)
 {
-    char *text = dn_ticks_text (ticks);
+    char *text;
 
+    dn_ticks_begin (program, scratch_path (""), NOW);
+    fill (&dn_ticks);
+    text = dn_ticks_text (&dn_ticks);
     assert_non_null (text);
-    return text;
+    return unit_keep (text, free);
 }
 
 /* Each has its own counters, and three are of both. */
@@ -42,12 +46,11 @@ TEST ("every counter has its family")
     char *text;
 
     for (int guard = 1; guard >= 0; guard--) {
-        dn_ticks_begin (guard ? "dnnest-guard" : "dnnestd", scratch_path (""), NOW);
-        fill (&dn_ticks);
+        text_of (guard ? "dnnest-guard" : "dnnestd");
         for (int i = 0; i < DN_N_TICKS; i++)
             for (int n = 0; n <= i; n++)
                 dn_tick ((enum dn_tick) i);
-        text = text_of (&dn_ticks);
+        text = unit_keep (dn_ticks_text (&dn_ticks), free);
         for (int i = 0; i < DN_N_TICKS; i++) {
             const char *name = dn_names_get (&dn_tick_names, i);
             char *line = unit_text ("\n# TYPE %s_%s_total counter\n%s_%s_total %d\n",
@@ -63,8 +66,6 @@ TEST ("every counter has its family")
                 assert_null (strstr (text, line));
             n_both += dn_tick_is_of ((enum dn_tick) i, guard);
         }
-        if (guard)
-            free (text);
     }
     assert_int_equal (n_both, DN_N_TICKS + 3);
     assert_contains (text, "\ndnnestd_slurmctld_up 1\n");
@@ -73,7 +74,6 @@ TEST ("every counter has its family")
     assert_contains (text, "\ndnnestd_last_run_seconds{task=\"guard\"} 0.007\n");
     assert_contains (text, "\ndnnestd_last_run_time_seconds{task=\"guard\"} 0\n");
     assert_int_equal (text[strlen (text) - 1], '\n');
-    free (text);
 }
 
 /* promtool reads the text from its standard input. Where it is not installed, the next
@@ -82,18 +82,13 @@ TEST ("every counter has its family")
 TEST ("promtool has no complaint")
 {
     FILE *promtool;
-    char *text;
 
     if (system ("command -v promtool >/dev/null 2>&1") != 0)
         return;
-    dn_ticks_begin ("dnnestd", scratch_path (""), NOW);
-    fill (&dn_ticks);
-    text = text_of (&dn_ticks);
     promtool = popen ("promtool check metrics >&2", "w");
     assert_non_null (promtool);
-    fputs (text, promtool);
+    fputs (text_of ("dnnestd"), promtool);
     assert_int_equal (pclose (promtool), 0);
-    free (text);
 }
 
 /* Without promtool: lines are comments or samples, a family is in one place, and comes
@@ -101,16 +96,11 @@ TEST ("promtool has no complaint")
  */
 TEST ("every line is well-formed")
 {
-    char *text;
-    char *rest;
+    char *rest = text_of ("dnnestd");
     char *line;
     char family[96] = "";
     int n_samples = 0;
 
-    dn_ticks_begin ("dnnestd", scratch_path (""), NOW);
-    fill (&dn_ticks);
-    text = text_of (&dn_ticks);
-    rest = text;
     while ((line = strsep (&rest, "\n")) && *line) {
         char name[96];
         double value;
@@ -133,7 +123,6 @@ TEST ("every line is well-formed")
         n_samples++;
     }
     assert_int_equal (n_samples, 3 + 4 + DN_N_TICKS - 8);
-    free (text);
 }
 
 /* --- the files ---------------------------------------------------------------------
@@ -144,21 +133,18 @@ TEST ("both files are written")
     struct dn_daemon_status status;
     char *text;
 
-    dn_ticks_begin ("dnnestd", scratch_path (""), NOW);
-    fill (&dn_ticks);
+    text_of ("dnnestd");
     dn_ticks_error ("a\tbell\a and \xc3\xbc", NOW + 1);
     assert_done (dn_ticks_write (scratch_path (""), NOW + 2, &unit_err));
-    text = scratch_read ("dnnestd.prom", NULL);
-    assert_contains (text, "# TYPE dnnestd_info gauge");
-    free (text);
-    text = scratch_read ("dnnestd.status", NULL);
+    assert_contains (unit_keep (scratch_read ("dnnestd.prom", NULL), free),
+                     "# TYPE dnnestd_info gauge");
+    text = unit_keep (scratch_read ("dnnestd.status", NULL), free);
     assert_done (
         dn_daemon_status_read (dn_span_of (text), "status", &status, &unit_err));
     assert_int_equal (status.pid, getpid ());
     assert_true (status.written_s == NOW + 2 && status.started_s == NOW);
     assert_string_equal (status.error, "a?bell? and ??");
     assert_true (status.error_s == NOW + 1);
-    free (text);
     assert_error (dn_ticks_write ("/nonexistent/dnnest", NOW, &unit_err),
                   "/nonexistent/dnnest/dnnestd.prom");
 }

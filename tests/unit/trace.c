@@ -119,16 +119,25 @@ TEST ("nothing is lost or doubled between threads")
 
 /* --- a line ---------------------------------------------------------------------- */
 
-static const char *text_at (struct json_object *object, const char *key)
+/* What is in an object, or "(none)". */
+static void assert_member (struct json_object *object,
+                           const char *key,
+                           const char *text)
 {
     struct json_object *value = NULL;
 
     if (!json_object_object_get_ex (object, key, &value))
-        return "(none)";
-    return json_object_get_string (value);
+        assert_string_equal ("(none)", text);
+    else
+        assert_string_equal (json_object_get_string (value), text);
 }
 
-/* A line must be one, printable, and JSON. */
+static void put_line (void *line)
+{
+    json_object_put (line);
+}
+
+/* A line must be one, printable, and JSON. It is kept for the test. */
 static struct json_object *line_of (const struct dn_job *job,
                                     const struct dn_advice *advice,
                                     const struct dn_err *err)
@@ -146,7 +155,7 @@ static struct json_object *line_of (const struct dn_job *job,
     object = json_tokener_parse (event->line);
     assert_non_null (object);
     free (event);
-    return object;
+    return unit_keep (object, put_line);
 }
 
 static struct json_object *line_of_name (const char *name)
@@ -161,26 +170,21 @@ static struct json_object *line_of_name (const char *name)
 TEST ("a line says who, what, why and how long")
 {
     struct json_object *line = line_of_name ("train");
-    struct json_object *record;
-    struct json_object *reasons;
-    struct json_object *request;
+    struct json_object *record = json_object_object_get (line, "record");
+    struct json_object *reasons = json_object_object_get (line, "reasons");
 
-    assert_string_equal (text_at (line, "time"), "2026-11-21T16:07:06.123Z");
-    assert_string_equal (text_at (line, "name"), "train");
-    assert_string_equal (text_at (line, "partition"), "gpu");
-    assert_string_equal (text_at (line, "account"), "(none)");
-    assert_string_equal (text_at (line, "kind"), "batch");
-    assert_string_equal (text_at (line, "verdict"), "change");
-    assert_string_equal (text_at (line, "applied"), "true");
-    assert_string_equal (text_at (line, "abstained"), "(none)");
-    assert_string_equal (text_at (line, "us"), "412");
-    assert_true (json_object_object_get_ex (line, "reasons", &reasons));
+    assert_member (line, "time", "2026-11-21T16:07:06.123Z");
+    assert_member (line, "name", "train");
+    assert_member (line, "partition", "gpu");
+    assert_member (line, "account", "(none)");
+    assert_member (line, "kind", "batch");
+    assert_member (line, "verdict", "change");
+    assert_member (line, "applied", "true");
+    assert_member (line, "abstained", "(none)");
+    assert_member (line, "us", "412");
     assert_in_range (json_object_array_length (reasons), 3, DN_REASONS_MAX);
-    assert_true (json_object_object_get_ex (line, "record", &record));
-    assert_true (json_object_object_get_ex (record, "req", &request));
-    assert_string_equal (text_at (request, "time_s"), "86400");
-    assert_string_equal (text_at (record, "version"), PACKAGE_VERSION);
-    json_object_put (line);
+    assert_member (json_object_object_get (record, "req"), "time_s", "86400");
+    assert_member (record, "version", PACKAGE_VERSION);
 }
 
 TEST ("hostile names break neither line nor terminal")
@@ -195,20 +199,14 @@ TEST ("hostile names break neither line nor terminal")
         {"</script>%n%s", "</script>%n%s"},
     };
     char longest[5000];
+    char quotes[DN_EVENT_NAME_MAX + 1] = "";
 
-    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
-        struct json_object *line = line_of_name (names[i][0]);
-
-        assert_string_equal (text_at (line, "name"), names[i][1]);
-        json_object_put (line);
-    }
+    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
+        assert_member (line_of_name (names[i][0]), "name", names[i][1]);
     memset (longest, '"', sizeof (longest));
     longest[sizeof (longest) - 1] = '\0';
-    struct json_object *line = line_of_name (longest);
-
-    assert_int_equal (strlen (text_at (line, "name")), DN_EVENT_NAME_MAX + 3);
-    assert_string_equal (text_at (line, "name") + DN_EVENT_NAME_MAX, "...");
-    json_object_put (line);
+    memset (quotes, '"', DN_EVENT_NAME_MAX);
+    assert_member (line_of_name (longest), "name", unit_text ("%s...", quotes));
 }
 
 TEST ("an error and an abstention are lines")
@@ -216,67 +214,57 @@ TEST ("an error and an abstention are lines")
     struct dn_job job = scene_job ();
     const struct dn_err err = {DN_E_RANGE, "batch: -4 out of range 1..1000000"};
     struct json_object *line = line_of (&job, NULL, &err);
-    struct json_object *record;
 
-    assert_string_equal (text_at (line, "verdict"), "error");
-    assert_string_equal (text_at (line, "error"), err.text);
-    assert_string_equal (text_at (line, "reasons"), "[ ]");
-    assert_string_equal (text_at (line, "record"), "(none)");
-    json_object_put (line);
+    assert_member (line, "verdict", "error");
+    assert_member (line, "error", err.text);
+    assert_member (line, "reasons", "[ ]");
+    assert_member (line, "record", "(none)");
     job.tres[DN_GPU_PER_NODE] = "gres:gpu:a|b:4";
     line = line_of (&job, scene_advise ("", &job), NULL);
-    assert_string_equal (text_at (line, "verdict"), "abstain");
-    assert_string_equal (text_at (line, "abstained"), "unmapped_type");
-    assert_true (json_object_object_get_ex (line, "record", &record));
-    record = json_object_object_get (json_object_object_get (record, "req"), "gpu");
-    assert_string_equal (json_object_get_string (record), "a|b");
-    json_object_put (line);
+    assert_member (line, "verdict", "abstain");
+    assert_member (line, "abstained", "unmapped_type");
+    line = json_object_object_get (line, "record");
+    assert_member (json_object_object_get (line, "req"), "gpu", "a|b");
 }
 
 /* --- its file -------------------------------------------------------------------- */
 
-static void assert_ready (struct dn_journal *journal, const char *path)
-{
-    struct dn_err err = {.code = DN_E_NONE};
+static struct dn_journal journal; /* of the test */
 
-    if (dn_journal_ready (journal, path, &err) < 0)
-        fail_msg ("%s", err.text);
+/* Look at the file, and append a line. */
+static void append (const char *path, const char *line)
+{
+    assert_done (dn_journal_ready (&journal, path, &unit_err));
+    assert_done (dn_journal_append (&journal, line, &unit_err));
 }
 
-static void assert_append (struct dn_journal *journal, const char *line)
+int before_test (void **state)
 {
-    struct dn_err err = {.code = DN_E_NONE};
-
-    if (dn_journal_append (journal, line, &err) < 0)
-        fail_msg ("%s", err.text);
+    journal = dn_journal_empty ();
+    return 0;
 }
 
 TEST ("the log is made, appended to and follows its name")
 {
-    struct dn_journal journal = dn_journal_empty ();
     const char *path = scratch_path ("log");
     struct stat st;
 
-    assert_ready (&journal, path);
-    assert_append (&journal, "one\n");
+    append (path, "one\n");
     assert_int_equal (stat (path, &st), 0);
     assert_int_equal (st.st_mode & 07777, 0640);
     assert_int_equal (rename (path, scratch_path ("moved")), 0);
-    assert_append (&journal, "two\n"); /* not looked at yet */
-    assert_ready (&journal, path);
-    assert_append (&journal, "three\n");
+    assert_done (
+        dn_journal_append (&journal, "two\n", &unit_err)); /* not looked at yet */
+    append (path, "three\n");
     assert_string_equal (content_of ("moved"), "one\ntwo\n");
     assert_string_equal (content_of ("log"), "three\n");
     unlink (path);
-    assert_ready (&journal, path);
-    assert_append (&journal, "four\n");
+    append (path, "four\n");
     assert_string_equal (content_of ("log"), "four\n");
-    assert_ready (&journal, scratch_path ("other"));
-    assert_append (&journal, "five\n");
+    append (scratch_path ("other"), "five\n");
     assert_string_equal (content_of ("other"), "five\n");
     dn_journal_close (&journal);
-    assert_ready (&journal, path);
-    assert_append (&journal, "six\n");
+    append (path, "six\n");
     assert_string_equal (content_of ("log"), "four\nsix\n");
     dn_journal_close (&journal);
     unlink (path);
@@ -284,34 +272,23 @@ TEST ("the log is made, appended to and follows its name")
 
 TEST ("a large log is moved away, and so many are kept")
 {
-    struct dn_journal journal = dn_journal_empty ();
     const char *path = scratch_path ("log");
-    char *line;
 
     journal.size_max = 8;
     journal.keep = 2;
-    for (int i = 0; i < 8; i++) {
-        assert_ready (&journal, path);
-        line = unit_text ("line%d\n", i);
-        assert_append (&journal, line);
-    }
+    for (int i = 0; i < 8; i++)
+        append (path, unit_text ("line%d\n", i));
     dn_journal_close (&journal);
     assert_string_equal (content_of ("log"), "line6\nline7\n");
     assert_string_equal (content_of ("log.1"), "line4\nline5\n");
     assert_string_equal (content_of ("log.2"), "line2\nline3\n");
     assert_string_equal (content_of ("log.3"), "(none)");
     unlink (path);
-    unlink (scratch_path ("log.1"));
-    unlink (scratch_path ("log.2"));
 }
 
 static void assert_not_ready (const char *path, const char *why)
 {
-    struct dn_journal journal = dn_journal_empty ();
-    struct dn_err err = {.code = DN_E_NONE};
-
-    assert_int_equal (dn_journal_ready (&journal, path, &err), -1);
-    assert_contains (err.text, why);
+    assert_error (dn_journal_ready (&journal, path, &unit_err), why);
     assert_int_equal (journal.fd, -1);
 }
 
@@ -352,18 +329,14 @@ static void limit_files (rlim_t size)
 
 TEST ("a full disk leaves whole lines")
 {
-    struct dn_journal journal = dn_journal_empty ();
-    struct dn_err err = {.code = DN_E_NONE};
-
     signal (SIGXFSZ, SIG_IGN);
-    assert_ready (&journal, scratch_path ("log"));
-    assert_append (&journal, "0123456789\n");
+    append (scratch_path ("log"), "0123456789\n");
     limit_files (15);
-    assert_int_equal (dn_journal_append (&journal, "0123456789\n", &err), -1);
-    assert_contains (err.text, "disk full");
-    assert_int_equal (dn_journal_append (&journal, "0123456789\n", &err), -1);
+    for (int i = 0; i < 2; i++)
+        assert_error (dn_journal_append (&journal, "0123456789\n", &unit_err),
+                      "disk full");
     limit_files (RLIM_INFINITY);
-    assert_append (&journal, "after\n");
+    assert_done (dn_journal_append (&journal, "after\n", &unit_err));
     assert_string_equal (content_of ("log"), "0123456789\nafter\n");
     dn_journal_close (&journal);
     unlink (scratch_path ("log"));
@@ -452,22 +425,21 @@ TEST ("latencies are cumulative and bounded above")
     unlink (scratch_path ("c.prom"));
 }
 
-static int write_counters (const char *name, struct dn_err *err)
+static int write_counters (const char *name)
 {
     const struct dn_gauges gauges = {"22.05.8", 17, 23};
 
     dn_count (&dn_counters.submissions);
-    return dn_counters_write (&dn_counters, &gauges, scratch_path (name), err);
+    return dn_counters_write (&dn_counters, &gauges, scratch_path (name), &unit_err);
 }
 
 TEST ("the file of counters is replaced whole")
 {
     const char *path = scratch_path ("c.prom");
-    struct dn_err err = {.code = DN_E_NONE};
     struct stat st;
     mode_t mask = umask (077);
 
-    assert_int_equal (write_counters ("c.prom", &err), 0);
+    assert_done (write_counters ("c.prom"));
     umask (mask);
     assert_int_equal (stat (path, &st), 0);
     assert_int_equal (st.st_mode & 07777, 0644);
@@ -476,16 +448,14 @@ TEST ("the file of counters is replaced whole")
     assert_int_equal (symlink (scratch_path ("victim"), path), 0);
     assert_int_equal (symlink (scratch_path ("victim"), scratch_path ("c.prom.new")),
                       0);
-    assert_int_equal (write_counters ("c.prom", &err), 0);
+    assert_done (write_counters ("c.prom"));
     assert_contains (content_of ("c.prom"), "dnnest_submissions_total 2\n");
     assert_string_equal (content_of ("victim"), "(none)");
     limit_files (2);
-    assert_int_equal (write_counters ("c.prom", &err), -1);
-    assert_contains (err.text, "cannot be written: No space");
+    assert_error (write_counters ("c.prom"), "cannot be written: No space");
     limit_files (RLIM_INFINITY);
     assert_contains (content_of ("c.prom"), "dnnest_submissions_total 2\n");
     assert_string_equal (content_of ("c.prom.new"), "(none)");
-    assert_int_equal (write_counters ("no/c.prom", &err), -1);
-    assert_contains (err.text, "No such file");
+    assert_error (write_counters ("no/c.prom"), "No such file");
     unlink (path);
 }

@@ -2,11 +2,12 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-
 #include "learn/parts.h"
 #include "unit.h"
 #include "tests/unit/networks.h"
 #include "white.h"
+
+#define VOLTA (&scene_plain ()->catalogue.devices[V100])
 
 /* --- features -------------------------------------------------------------------- */
 
@@ -35,15 +36,12 @@ static struct dn_estimate features_of (const char *text,
 
 TEST ("Features state sizes as logarithms")
 {
-    const struct dn_site *scene = scene_plain ();
-    struct dn_device device = scene->catalogue.devices[0];
     float small[DN_N_FEATURES];
     float large[DN_N_FEATURES];
-    struct dn_estimate estimate;
+    struct dn_estimate estimate =
+        features_of ("model=resnet50,batch=8,precision=fp32,gpus=1", VOLTA, small);
 
-    estimate =
-        features_of ("model=resnet50,batch=8,precision=fp32,gpus=1", &device, small);
-    features_of ("model=resnet50,batch=80,precision=fp32,gpus=1", &device, large);
+    features_of ("model=resnet50,batch=80,precision=fp32,gpus=1", VOLTA, large);
     assert_float_equal (small[DN_FEATURE_STEP_TIME], log (estimate.step_s.p50), 1e-4);
     assert_float_equal (
         large[DN_FEATURE_BATCH] - small[DN_FEATURE_BATCH], log (10), 1e-4);
@@ -57,13 +55,11 @@ TEST ("Features state sizes as logarithms")
 
 TEST ("Features are finite for every input")
 {
-    const struct dn_site *scene = scene_plain ();
-    struct dn_device device = scene->catalogue.devices[0];
     const struct dn_generation no_generation = {.name = ""};
     struct dn_device blank = {.generation = &no_generation};
     float out[DN_N_FEATURES];
 
-    features_of ("model=mlp,params=1,flops=1,activations=1,batch=1", &device, out);
+    features_of ("model=mlp,params=1,flops=1,activations=1,batch=1", VOLTA, out);
     for (int i = 0; i < DN_N_FEATURES; i++)
         assert_true (isfinite (out[i]));
     features_of ("model=resnet50,batch=1000000,gpus=100000", &blank, out);
@@ -73,28 +69,29 @@ TEST ("Features are finite for every input")
 
 /* --- samples --------------------------------------------------------------------- */
 
-static void add_row (struct dn_runs *runs, const struct dn_site *scene, const char *ms)
+static void add_row (struct dn_runs *runs, const char *ms)
 {
     static const struct dn_datasets no_datasets;
     static const char *const names[] = {"spec", "gpu", "step_ms"};
-    const char *values[] = {
-        "model=alexnet,batch=8,precision=fp32", scene->catalogue.devices[0].name, ms};
+    const char *values[] = {"model=alexnet,batch=8,precision=fp32", VOLTA->name, ms};
     struct dn_row row = {.line = 2, .n_columns = 3, .names = names, .values = values};
 
-    assert_int_equal (
-        dn_runs_add (
-            runs, &row, &scene->catalogue, &no_datasets, shipped_networks (), NULL),
-        0);
+    assert_int_equal (dn_runs_add (runs,
+                                   &row,
+                                   &scene_plain ()->catalogue,
+                                   &no_datasets,
+                                   shipped_networks (),
+                                   NULL),
+                      0);
 }
 
 TEST ("A sample is drawn evenly and bounded")
 {
-    const struct dn_site *scene = scene_plain ();
     struct dn_runs runs = dn_runs_start (100, 7);
     int late = 0;
 
     for (int i = 0; i < 2000; i++)
-        add_row (&runs, scene, i < 1000 ? "1" : "1000");
+        add_row (&runs, i < 1000 ? "1" : "1000");
     assert_int_equal (runs.n, 100);
     assert_int_equal (runs.n_rows, 2000);
     assert_true (runs.size <= 1024);
@@ -108,11 +105,10 @@ TEST ("A sample is drawn evenly and bounded")
 
 TEST ("A row without a time is only counted")
 {
-    const struct dn_site *scene = scene_plain ();
     struct dn_runs runs = dn_runs_start (100, 7);
 
-    add_row (&runs, scene, "");
-    add_row (&runs, scene, "-3");
+    add_row (&runs, "");
+    add_row (&runs, "-3");
     assert_int_equal (runs.n, 0);
     assert_int_equal (runs.n_rows, 2);
     assert_string_equal (runs.reason, "nothing was measured");
@@ -263,11 +259,9 @@ TEST ("A bound of few families is above all their runs")
     static const double ratios[] = {-0.4, -0.3, -0.2, -0.1, 0.1, 0.2, 0.3, 0.4};
     struct bench bench = make_bench (SOURCES_MAX, ratios, NULL);
     dn_cleanup (dn_pool_free) struct dn_pool pool = {0};
-    int skip[DN_N_LABELS];
+    int skip[] = {[0 ... DN_N_LABELS - 1] = -1};
     struct dn_bounds bounds;
 
-    for (int l = 0; l < DN_N_LABELS; l++)
-        skip[l] = -1;
     make_pool (&bench, DN_LAW_BOUNDS, &pool);
     dn_bounds_fit (&pool, 1, skip, &bounds);
     assert_int_equal (bounds.n_groups, 4);
@@ -291,15 +285,13 @@ TEST ("The law of a kind is between its own runs and that of its level")
     struct bench bench = make_bench (SOURCES_MAX, ratios, NULL);
     struct dn_runs *runs = &bench.training.runs;
     dn_cleanup (dn_pool_free) struct dn_pool pool = {0};
-    int skip[DN_N_LABELS];
+    int skip[] = {[0 ... DN_N_LABELS - 1] = -1};
     struct dn_bounds bounds;
 
     runs->labels[DN_LABEL_KIND].names = kinds;
     runs->labels[DN_LABEL_KIND].n = 2;
     for (int i = runs->n / 2; i < runs->n; i++)
         runs->runs[i].kind = kinds[1];
-    for (int l = 0; l < DN_N_LABELS; l++)
-        skip[l] = -1;
     make_pool (&bench, DN_LAW_WITHIN, &pool);
     dn_bounds_fit (&pool, 1, skip, &bounds);
     assert_string_equal (bounds.groups[1].name, "conv.stack");

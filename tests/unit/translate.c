@@ -21,12 +21,12 @@ static const struct dn_device h100 = {.name = "h100",
                                       .fp16 = 989e12,
                                       .sms = 132};
 
-/* A configuration and its estimate. */
-struct made {
+/* Two configurations and their estimates, of the test. */
+static struct made {
     struct dn_spec spec;
     struct dn_estimate estimate;
     struct dn_setting setting;
-};
+} a, b;
 
 /* A step of 'step_s' for 64 samples on that device. */
 static void make (struct made *made, int device, double step_s)
@@ -56,109 +56,93 @@ static struct dn_app_row row_of (enum dn_work_unit unit, float unit_s)
                                .work_max = 600 / unit_s};
 }
 
+/* The same step on both devices, half as long on the second. */
+int before_test (void **state)
+{
+    make (&a, 0, 1);
+    make (&b, 1, 0.5);
+    return 0;
+}
+
+static struct dn_range step_there (double measured_s)
+{
+    return dn_translate_step (measured_s, &a.setting, &b.setting);
+}
+
 #define BIT(name) (1U << DN_GAP_##name)
+#define assert_changes(bits)                                                           \
+    assert_int_equal (dn_changes_between (&a.setting, &b.setting), bits)
 
 TEST ("what differs is told by kind")
 {
-    struct made a;
-    struct made b;
-
-    make (&a, 0, 1);
-    b = a;
-    b.setting = (struct dn_setting){.spec = &b.spec, .estimate = &b.estimate};
+    make (&b, 0, 1);
     b.spec.epochs = 7;
     b.spec.samples = 1000;
     memcpy (b.spec.app, "name", 5);
-    assert_int_equal (dn_changes_between (&a.setting, &b.setting), 0);
+    assert_changes (0);
     b.estimate.device = &devices[1];
-    assert_int_equal (dn_changes_between (&a.setting, &b.setting), BIT (TYPE));
+    assert_changes (BIT (TYPE));
     b.spec.batch = 32;
     b.spec.gpus = 2;
-    assert_int_equal (dn_changes_between (&a.setting, &b.setting),
-                      BIT (TYPE) | BIT (BATCH) | BIT (GPUS));
-    b = a;
-    b.setting = (struct dn_setting){.spec = &b.spec, .estimate = &b.estimate};
+    assert_changes (BIT (TYPE) | BIT (BATCH) | BIT (GPUS));
+    make (&b, 0, 1);
     b.spec.precision = DN_PRECISION_FP16;
     b.spec.image = (struct dn_image){2, {224, 224}};
-    assert_int_equal (dn_changes_between (&a.setting, &b.setting),
-                      BIT (PRECISION) | BIT (BATCH));
+    assert_changes (BIT (PRECISION) | BIT (BATCH));
     a.spec.image = (struct dn_image){2, {224, 224, 9}};
     memcpy (b.spec.model, "resnet50", 9);
-    assert_int_equal (dn_changes_between (&a.setting, &b.setting),
-                      BIT (PRECISION) | BIT (OTHER));
+    assert_changes (BIT (PRECISION) | BIT (OTHER));
 }
 
 TEST ("a step is measured time, times the ratio of the estimates")
 {
-    struct made a;
-    struct made b;
-    struct dn_range same;
-    struct dn_range law;
+    struct dn_range same = dn_translate_step (3, &a.setting, &a.setting);
+    struct dn_range law = step_there (1);
 
-    make (&a, 0, 1);
-    make (&b, 1, 0.5);
-    same = dn_translate_step (3, &a.setting, &a.setting);
     assert_true (same.p50 == 3 && dn_range_at (same, 0.95) == 3);
-    law = dn_translate_step (1, &a.setting, &b.setting);
     assert_near (law.p50, 0.5);
     assert_true (dn_range_at (law, 0.95) > 1.2 * law.p50);
     assert_true (dn_range_at (law, 0.95) <= 1.5 * law.p50);
     /* More that differs is less certain. */
     b.spec.precision = DN_PRECISION_FP16;
-    assert_true (dn_range_at (dn_translate_step (1, &a.setting, &b.setting), 0.95)
-                 > dn_range_at (law, 0.95));
+    assert_true (dn_range_at (step_there (1), 0.95) > dn_range_at (law, 0.95));
 }
 
 TEST ("of a level that another device or precision may not have a part stays behind")
 {
     const double fade = 0.2 * log (2); /* translate.inc: TYPE */
-    struct made a;
-    struct made b;
-    struct dn_range law;
 
-    make (&a, 0, 1);
-    make (&b, 1, 0.5);
     /* Faster than predicted */
-    assert_near (dn_translate_step (0.8, &a.setting, &b.setting).p50,
-                 0.4 * pow (0.8, -fade));
+    assert_near (step_there (0.8).p50, 0.4 * pow (0.8, -fade));
     /* Slower: of 2.3 s half is more than predicted; of that half is not the device's */
-    assert_near (dn_translate_step (2.3, &a.setting, &b.setting).p50,
-                 2.3 * sqrt (0.5 * 0.75) * pow (2, -fade));
+    assert_near (step_there (2.3).p50, 2.3 * sqrt (0.5 * 0.75) * pow (2, -fade));
     /* However slow, the faster device is faster. */
-    law = dn_translate_step (1000, &a.setting, &b.setting);
-    assert_true (law.p50 < 900);
+    assert_true (step_there (1000).p50 < 900);
     /* Another batch of the same device has the same level. */
     make (&b, 0, 0.5);
     b.spec.batch = 32;
-    assert_near (dn_translate_step (2.3, &a.setting, &b.setting).p50, 1.15);
+    assert_near (step_there (2.3).p50, 1.15);
 }
 
 TEST ("between chips the ratio follows the rate of a multiprocessor")
 {
-    struct made a;
-    struct made b;
-
-    make (&a, 0, 1);
-    make (&b, 1, 0.5);
     a.spec.precision = b.spec.precision = DN_PRECISION_FP16;
     a.estimate.stage_s[DN_STAGE_FORWARD] = 1;
     b.estimate.stage_s[DN_STAGE_FORWARD] = 0.5;
     /* 2.89 to 1.56 TFLOP/s of a multiprocessor */
-    assert_near (dn_translate_step (1, &a.setting, &b.setting).p50,
-                 0.5 * pow (312.0 / 108 * 80 / 125, 0.22));
+    assert_near (step_there (1).p50, 0.5 * pow (312.0 / 108 * 80 / 125, 0.22));
     /* Units of Hopper multiply faster and fetch their operands themselves. */
     b.estimate.device = &h100;
-    assert_near (dn_translate_step (1, &a.setting, &b.setting).p50,
-                 0.5 * pow (312.0 / 108 * 80 / 125, 0.22));
+    assert_near (step_there (1).p50, 0.5 * pow (312.0 / 108 * 80 / 125, 0.22));
     b.estimate.device = &devices[1];
     /* What the host bounds is not concerned, nor is another batch. */
     a.estimate.stage_s[DN_STAGE_FORWARD] = b.estimate.stage_s[DN_STAGE_FORWARD] = 0;
-    assert_near (dn_translate_step (1, &a.setting, &b.setting).p50, 0.5);
+    assert_near (step_there (1).p50, 0.5);
     make (&b, 0, 0.5);
     b.spec.precision = DN_PRECISION_FP16;
     b.spec.batch = 32;
     a.estimate.stage_s[DN_STAGE_FORWARD] = 1;
-    assert_near (dn_translate_step (1, &a.setting, &b.setting).p50, 0.5);
+    assert_near (step_there (1).p50, 0.5);
 }
 
 TEST ("what is further apart is less certain")
@@ -166,28 +150,22 @@ TEST ("what is further apart is less certain")
     double last = 1;
 
     for (int i = 1; i < 8; i *= 2) {
-        struct made a;
-        struct made b;
         struct dn_range law;
 
-        make (&a, 0, 1);
         make (&b, 0, 1.0 / i);
         b.spec.batch = 64 / i;
-        law = dn_translate_step (1, &a.setting, &b.setting);
+        law = step_there (1);
         assert_true (dn_range_at (law, 0.95) / law.p50 >= last);
         last = dn_range_at (law, 0.95) / law.p50 + 1e-3;
         make (&b, 0, 1);
         b.spec.gpus = i;
         b.estimate.samples_per_s = 64 * i;
-        law = dn_translate_step (1, &a.setting, &b.setting);
-        assert_true (dn_range_at (law, 0.95) < 1.5);
+        assert_true (dn_range_at (step_there (1), 0.95) < 1.5);
     }
 }
 
 TEST ("without a step nothing is translated")
 {
-    struct made a;
-    struct made b;
     struct dn_app_row row = row_of (DN_WORK_RUN, 600);
 
     for (int i = 0; i < 4; i++) {
@@ -195,12 +173,12 @@ TEST ("without a step nothing is translated")
         make (&b, 1, i == 1 ? -1 : 1);
         a.estimate.by_history = i == 2;
         b.estimate.by_history = i == 3;
-        assert_true (dn_translate_step (3, &a.setting, &b.setting).p50 == -1);
+        assert_true (step_there (3).p50 == -1);
         assert_true (dn_learned_translate (&row, 1, &a.setting, &b.setting).p50 == -1);
     }
     make (&a, 0, 1);
     make (&b, 1, 1);
-    assert_true (dn_translate_step (0, &a.setting, &b.setting).p50 == -1);
+    assert_true (step_there (0).p50 == -1);
     assert_true (dn_learned_translate (&row, 0, &a.setting, &b.setting).p50 == -1);
 }
 
@@ -219,11 +197,8 @@ TEST ("a run is its start and its work, in each unit")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_app_row row = row_of (cases[i].unit, cases[i].unit_s);
-        struct made a;
-        struct made b;
         struct dn_range law;
 
-        make (&a, 0, 1);
         make (&b, 0, 0.5);
         b.spec.batch = 32;
         b.estimate.samples_per_s = 32 / 0.5;
@@ -236,12 +211,9 @@ TEST ("a run is its start and its work, in each unit")
 TEST ("a translated run has the spreads of both")
 {
     struct dn_app_row row = row_of (DN_WORK_RUN, 600);
-    struct made a;
-    struct made b;
     struct dn_range own;
     struct dn_range law;
 
-    make (&a, 0, 1);
     make (&b, 1, 2);
     own = dn_learned_translate (&row, 1, &a.setting, &a.setting);
     assert_true (own.quantiles == dn_student_law (5));

@@ -68,10 +68,7 @@ static void good (char file[SIZE])
 
 static struct dn_trees *load (const char *file, size_t len)
 {
-    struct dn_trees *trees =
-        assert_made (dn_trees_read ((struct dn_span){file, len}, F, &unit_err));
-
-    return trees;
+    return assert_made (dn_trees_read ((struct dn_span){file, len}, F, &unit_err));
 }
 
 static void expect_refused (const char *file, size_t len, const char *says)
@@ -235,7 +232,6 @@ static struct dn_trees *read_chain (int n, struct dn_err *err)
     int n_nodes = 2 * n + 1;
     size_t len = AT_ROOT + 8 * (size_t) n_nodes;
     char *file = unit_keep (malloc (len), free);
-    struct dn_trees *trees;
 
     put_header (file, 1, n_nodes, 0);
     put (file + AT_COUNT, (uint64_t) n_nodes, 4);
@@ -244,8 +240,7 @@ static struct dn_trees *read_chain (int n, struct dn_err *err)
                   0,
                   0,
                   i % 2 == 0 && i < n_nodes - 1 ? DN_NODE_MISSING_LEFT : DN_NODE_LEAF);
-    trees = dn_trees_read ((struct dn_span){file, len}, F, err);
-    return trees;
+    return dn_trees_read ((struct dn_span){file, len}, F, err);
 }
 
 TEST ("Depth is limited")
@@ -254,10 +249,11 @@ TEST ("Depth is limited")
 
     assert_non_null (trees);
     dn_trees_free (trees);
-    assert_null (read_chain (DN_TREE_DEPTH_MAX + 1, &unit_err));
-    assert_contains (unit_err.text, "tree 0: deeper than 32 nodes");
-    assert_null (read_chain (30000, &unit_err));
-    assert_contains (unit_err.text, "tree 0: deeper than 32 nodes");
+    for (int n = DN_TREE_DEPTH_MAX + 1; n <= 30000;
+         n += 30000 - DN_TREE_DEPTH_MAX - 1) {
+        assert_null (read_chain (n, &unit_err));
+        assert_contains (unit_err.text, "tree 0: deeper than 32 nodes");
+    }
 }
 
 static unsigned next (unsigned *seed)

@@ -15,6 +15,12 @@ static struct white begin (const char *keys)
     return white_run (keys, A100);
 }
 
+/* MiB of one class of memory. */
+static double mib (const struct white *run, enum dn_memory_class which)
+{
+    return run->estimate.memory[which] / MIB;
+}
+
 /* A row of tests/data/adapters.csv: what peft makes of a network, learned and frozen.
  */
 static int check_adapter (const struct dn_row *row, void *context, struct dn_err *err)
@@ -83,16 +89,16 @@ TEST ("only adapters keep the input of a linear layer")
     assert_near (SUM (&whole, saved) - SUM (&all, saved), norms + head - block * 7 * 8);
 }
 
-/* What is kept for the backward pass, and no gradient that takes its memory over. */
+/* MiB that are kept for the backward pass, and no gradient that takes its memory over.
+ */
 static double kept (const char *keys)
 {
     struct white run = begin (
         unit_text ("model=llama_7b,layers=2,seq_len=1024,batch=8,optimizer=adamw,"
                    "lora=8,%s",
                    keys));
-    const double *memory = run.estimate.memory;
 
-    return memory[DN_MEMORY_ACTIVATIONS] + memory[DN_MEMORY_GRADIENTS];
+    return mib (&run, DN_MEMORY_ACTIVATIONS) + mib (&run, DN_MEMORY_GRADIENTS);
 }
 
 /* Counted with peft 0.21: two adapters beside LLaMA in bf16 keep 4 bytes each of every
@@ -100,21 +106,19 @@ static double kept (const char *keys)
  */
 TEST ("adapters in fp32 keep their own copies of what they read")
 {
-    const double read = 2.0 * 8 * 1024 * 4096; /* elements, both blocks */
-    const double rank = 2.0 * 8 * 1024 * 8;
+    const double read = 2.0 * 8 * 1024 * 4096 / MIB; /* elements, both blocks */
+    const double rank = 2.0 * 8 * 1024 * 8 / MIB;
 
 #define ONE_MORE(keys) (kept ("lora_targets=q+v," keys) - kept ("lora_targets=v," keys))
-    assert_near (ONE_MORE ("precision=bf16_pure") / MIB, (4 * read + 2 * rank) / MIB);
-    assert_near (ONE_MORE ("precision=bf16") / MIB, (2 * read + 2 * rank) / MIB);
-    assert_near (ONE_MORE ("precision=fp32") / MIB, 4 * rank / MIB);
+    assert_near (ONE_MORE ("precision=bf16_pure"), 4 * read + 2 * rank);
+    assert_near (ONE_MORE ("precision=bf16"), 2 * read + 2 * rank);
+    assert_near (ONE_MORE ("precision=fp32"), 4 * rank);
     /* The first one has a copy of 4 bytes in place of the layer's 2. */
-    assert_near ((kept ("lora_targets=v,precision=bf16_pure")
-                  - kept ("lora_targets=v,precision=bf16_pure,parallel=fsdp,gpus=2"))
-                     / MIB,
-                 2 * read / MIB);
+    assert_near (kept ("lora_targets=v,precision=bf16_pure")
+                     - kept ("lora_targets=v,precision=bf16_pure,parallel=fsdp,gpus=2"),
+                 2 * read);
     /* Blocks are computed again with their adapters. */
-    assert_near (ONE_MORE ("precision=bf16_pure,checkpointing=full") / MIB,
-                 (4 * read + 2 * rank) / 2 / MIB);
+    assert_near (ONE_MORE ("precision=bf16_pure,checkpointing=full"), 2 * read + rank);
 #undef ONE_MORE
 }
 
@@ -153,10 +157,7 @@ TEST ("no layer drops more than it keeps")
 
         for (int k = 0; k < run.graph.n_ops; k++)
             if (run.graph.ops[k].saved < 0)
-                fail_msg ("%s: operator %d keeps %g elements",
-                          texts[i],
-                          k,
-                          run.graph.ops[k].saved);
+                fail_msg ("%s: %g elements are kept", texts[i], run.graph.ops[k].saved);
     }
 }
 
@@ -168,43 +169,44 @@ TEST ("only what learns has gradients and states")
         begin ("model=llama_7b,lora=8,batch=1,precision=bf16,optimizer=adamw");
     struct white sent = begin ("model=llama_7b,lora=8,batch=1,precision=bf16_pure,"
                                "optimizer=adamw,gpus=4");
-    const double *memory = pure.estimate.memory;
     const double n = 4194304;
     const double base = 6738415616;
 
     /* peft makes adapters in fp32, whatever the network is converted to. */
-    assert_near (memory[DN_MEMORY_WEIGHTS] / MIB, (2 * base + 4 * n) / MIB);
-    assert_near (memory[DN_MEMORY_GRADIENTS] / MIB, 4 * n / MIB);
-    assert_near (memory[DN_MEMORY_OPTIMIZER] / MIB, 8 * n / MIB);
+    assert_near (mib (&pure, DN_MEMORY_WEIGHTS), (2 * base + 4 * n) / MIB);
     /* Adapters in fp32 with a copy, the network loaded in 16 bits. */
-    memory = mixed.estimate.memory;
-    assert_near (memory[DN_MEMORY_WEIGHTS] / MIB, (2 * base + 6 * n) / MIB);
-    assert_near (memory[DN_MEMORY_GRADIENTS] / MIB, 4 * n / MIB);
-    assert_near (memory[DN_MEMORY_OPTIMIZER] / MIB, 8 * n / MIB);
-    assert_near (sent.estimate.memory[DN_MEMORY_BUCKETS] / MIB, 4 * n / MIB);
+    assert_near (mib (&mixed, DN_MEMORY_WEIGHTS), (2 * base + 6 * n) / MIB);
+    for (int i = 0; i < 2; i++) {
+        assert_near (mib (i ? &mixed : &pure, DN_MEMORY_GRADIENTS), 4 * n / MIB);
+        assert_near (mib (i ? &mixed : &pure, DN_MEMORY_OPTIMIZER), 8 * n / MIB);
+    }
+    assert_near (mib (&sent, DN_MEMORY_BUCKETS), 4 * n / MIB);
     /* Adapters with their states in fp32, and the frozen weights as they are. */
     assert_near ((pure.estimate.host_mem - mixed.estimate.host_mem) / MIB, 0);
     assert_true (pure.estimate.host_mem < 2 * base + 12 * n + 12e9);
 }
 
+#define QUANTISED "model=llama_7b,lora=8,batch=1,precision=bf16_pure,optimizer=adamw,"
+#define LINEAR    (32 * (4.0 * 4096 * 4096 + 3 * 4096.0 * 11008)) /* their elements */
+
 TEST ("quantised weights have four or eight bits")
 {
-#define QUANTISED "model=llama_7b,lora=8,batch=1,precision=bf16_pure,optimizer=adamw,"
-    struct white none = begin (QUANTISED "quant=none");
-    struct white nf4 = begin (QUANTISED "quant=nf4");
-    struct white int8 = begin (QUANTISED "quant=int8");
-    struct white gptq = begin (QUANTISED "quant=gptq");
-    const double linear = 32 * (4.0 * 4096 * 4096 + 3 * 4096.0 * 11008);
     const double rows = 32 * (4.0 * 4096 + 2 * 11008 + 4096);
-    double plain = none.estimate.memory[DN_MEMORY_WEIGHTS];
-
     /* 4.127 bits (Dettmers et al., arXiv 2305.14314); head and embedding are not. */
-    assert_near ((plain - nf4.estimate.memory[DN_MEMORY_WEIGHTS]) / MIB,
-                 linear * (2 - 4.127 / 8) / MIB);
-    assert_near ((plain - int8.estimate.memory[DN_MEMORY_WEIGHTS]) / MIB,
-                 (linear - 4 * rows) / MIB);
-    assert_near ((plain - gptq.estimate.memory[DN_MEMORY_WEIGHTS]) / MIB,
-                 linear * (2 - (4 + 20.0 / 128) / 8) / MIB);
+    const struct {
+        const char *keys;
+        double saved; /* bytes */
+    } ways[] = {{QUANTISED "quant=nf4", LINEAR * (2 - 4.127 / 8)},
+                {QUANTISED "quant=int8", LINEAR - 4 * rows},
+                {QUANTISED "quant=gptq", LINEAR * (2 - (4 + 20.0 / 128) / 8)}};
+    struct white plain = begin (QUANTISED "quant=none");
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (ways); i++) {
+        struct white run = begin (ways[i].keys);
+
+        assert_near (mib (&plain, DN_MEMORY_WEIGHTS) - mib (&run, DN_MEMORY_WEIGHTS),
+                     ways[i].saved / MIB);
+    }
 }
 
 TEST ("what is beside weights that were quantised before stays in 16 bits")
@@ -213,13 +215,10 @@ TEST ("what is beside weights that were quantised before stays in 16 bits")
     struct white awq = begin (MIXED "quant=awq");
     struct white nf4 = begin (MIXED "quant=nf4");
     const double rest = 2 * 32000.0 * 4096 + 65 * 4096;
-    const double linear = 32 * (4.0 * 4096 * 4096 + 3 * 4096.0 * 11008);
 
     /* Embedding, head and norms: 4 bytes and a copy of 2 beside NF4. */
-    assert_near ((nf4.estimate.memory[DN_MEMORY_WEIGHTS]
-                  - awq.estimate.memory[DN_MEMORY_WEIGHTS])
-                     / MIB,
-                 (4 * rest - linear * (20.0 / 128 - 0.127) / 8) / MIB);
+    assert_near (mib (&nf4, DN_MEMORY_WEIGHTS) - mib (&awq, DN_MEMORY_WEIGHTS),
+                 (4 * rest - LINEAR * (20.0 / 128 - 0.127) / 8) / MIB);
 }
 
 TEST ("quantised weights are unpacked in every pass")
@@ -227,9 +226,8 @@ TEST ("quantised weights are unpacked in every pass")
     struct white none = begin (QUANTISED "checkpointing=full,quant=none");
     struct white nf4 = begin (QUANTISED "checkpointing=full,quant=nf4");
     const struct dn_device *device = nf4.estimate.device;
-    const double linear = 32 * (4.0 * 4096 * 4096 + 3 * 4096.0 * 11008);
     double least =
-        linear * (2 + 4.127 / 8) / (device->bandwidth * nf4.site->constants.unpack);
+        LINEAR * (2 + 4.127 / 8) / (device->bandwidth * nf4.site->constants.unpack);
 
     for (int d = 0; d < DN_N_STAGES; d++) {
         double more = nf4.estimate.stage_s[d] - none.estimate.stage_s[d];
@@ -271,11 +269,10 @@ static const struct part {
 TEST ("a name freezes a part")
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (parts); i++) {
-        struct white run;
-        char *keys = unit_text ("%s,batch=1,precision=fp32", parts[i].keys);
+        struct white run =
+            begin (unit_text ("%s,batch=1,precision=fp32", parts[i].keys));
 
-        print_message ("%s\n", keys);
-        run = begin (keys);
+        print_message ("%s\n", parts[i].keys);
         assert_near (run.graph.params, parts[i].params);
     }
 }

@@ -25,10 +25,18 @@ static const char small[] =
 
 static struct dn_tuning *read_text (const char *text)
 {
-    struct dn_tuning *tuning =
-        assert_made (dn_tuning_read (dn_span_of (text), &unit_err));
+    return site_tuning (assert_made (dn_tuning_read (dn_span_of (text), &unit_err)));
+}
 
-    return site_tuning (tuning);
+/* What is written of it. */
+static const char *text_of (const struct dn_tuning *tuning)
+{
+    struct json_object *document = dn_tuning_write (tuning);
+    const char *text = unit_text (
+        "%s", json_object_to_json_string_ext (document, JSON_C_TO_STRING_PLAIN));
+
+    json_object_put (document);
+    return text;
 }
 
 TEST ("site.json is read")
@@ -46,15 +54,9 @@ TEST ("site.json is read")
 
 TEST ("what is written is read again")
 {
-    struct dn_tuning *tuning = read_text (small);
-    struct json_object *document = dn_tuning_write (tuning);
-    char *text = strdup (json_object_to_json_string (document));
-    struct dn_tuning *again = read_text (text);
-    struct json_object *second = dn_tuning_write (again);
+    const char *text = text_of (read_text (small));
 
-    assert_string_equal (json_object_to_json_string (second), text);
-    json_object_put (document);
-    json_object_put (second);
+    assert_string_equal (text_of (read_text (text)), text);
 }
 
 static void expect_refusal (const char *text, const char *part)
@@ -166,15 +168,19 @@ static struct dn_tuning *fit_runs (const struct dn_constants *constants,
                                    int absurd)
 {
     struct dn_site_fit *fit = site_fit_new ();
-    struct dn_tuning *tuning;
 
     for (int i = 0; i < n; i++)
         add_run (fit, constants, scales, i, i == absurd ? 100 : 1);
-    tuning = site_run_learned (fit);
-    return tuning;
+    return site_run_learned (fit);
 }
 
 static const double same[2] = {1, 1};
+
+/* By how much 'a' differs from 'b'. */
+static double off (double a, double b)
+{
+    return fabs (log (a / b));
+}
 
 TEST ("without runs all is as shipped")
 {
@@ -202,16 +208,15 @@ TEST ("what runs do not tell stays")
     assert_true (tuning->tuned[dn_constant_find ("launch_s", 8)].set);
 }
 
-/* Error of the logarithm on a network and a device that the fit has not seen. */
+/* The error of the logarithm on a network and a device that the fit has not seen. */
 static double error_elsewhere (const struct dn_constants *constants,
                                struct dn_tuning *tuning)
 {
     struct dn_site_run run = site_run_kept (
         "v100_16gb",
         "model=resnet18,batch=2,precision=fp16,input=synthetic,optimizer=sgd");
-    double error = log (tuned (tuning, &run) / site_run_truth (constants, &run, 1));
 
-    return error;
+    return off (tuned (tuning, &run), site_run_truth (constants, &run, 1));
 }
 
 TEST ("three runs help a little, fifty decide")
@@ -225,10 +230,9 @@ TEST ("three runs help a little, fifty decide")
         static const int n[] = {0, 3, 50};
         struct dn_tuning *tuning = fit_runs (&slow, same, n[i], -1);
 
-        errors[i] = fabs (error_elsewhere (&slow, tuning));
+        errors[i] = error_elsewhere (&slow, tuning);
         spreads[i] = tuning->history ? tuning->history->shared : 1;
-        if (n[i] == 50
-            && fabs (log (tuning->constants.launch_s / slow.launch_s)) > 0.25)
+        if (n[i] == 50 && off (tuning->constants.launch_s, slow.launch_s) > 0.25)
             fail_msg ("launch_s %g, not %g", tuning->constants.launch_s, slow.launch_s);
     }
     assert_true (errors[0] > 0.4);
@@ -245,17 +249,17 @@ TEST ("a device has its own scale")
     const struct dn_scale *right = dn_scales_find (&tuning->devices, "a100_40gb");
 
     assert_int_equal (slow->runs, 25);
-    if (fabs (log (slow->scale / right->scale / 1.4)) > 0.15)
+    if (off (slow->scale / right->scale, 1.4) > 0.15)
         fail_msg ("%g and %g, expected a ratio of 1.4", slow->scale, right->scale);
 }
 
 TEST ("an absurd run does not decide")
 {
     struct dn_tuning *tuning = fit_runs (&dn_constants_default, same, 20, 7);
+    double error = error_elsewhere (&dn_constants_default, tuning);
 
-    if (fabs (error_elsewhere (&dn_constants_default, tuning)) > 0.1)
-        fail_msg ("one run moved the prediction by %g",
-                  error_elsewhere (&dn_constants_default, tuning));
+    if (error > 0.1)
+        fail_msg ("one run moved the prediction by %g", error);
 }
 
 /* The error elsewhere after 'n' true runs and 'n_false' that claim to have done the
@@ -264,23 +268,18 @@ TEST ("an absurd run does not decide")
 static double error_of_lies (int n, int n_false)
 {
     struct dn_site_fit *fit = site_fit_new ();
-    struct dn_tuning *tuning;
-    double error;
 
     for (int i = 0; i < n + n_false; i++)
         add_run (fit, &dn_constants_default, same, i, i < n ? 1 : 0.01);
-    tuning = site_run_learned (fit);
-    error = error_elsewhere (&dn_constants_default, tuning);
-    return error;
+    return error_elsewhere (&dn_constants_default, site_run_learned (fit));
 }
 
 TEST ("false runs do not decide")
 {
-
     for (int n = 20; n <= 80; n += 20) {
         double error = error_of_lies (100 - n, n);
 
-        if (fabs (error) > 0.05)
+        if (error > 0.05)
             fail_msg ("%d %% of false runs moved the prediction by %g", n, error);
     }
 }
@@ -290,19 +289,16 @@ TEST ("false runs do not decide")
  */
 TEST ("the lies of one application do not move others")
 {
-
     for (int i = 0; i < 2; i++) {
         struct dn_site_fit *fit = site_fit_new ();
-        struct dn_tuning *tuning;
         double error;
 
         for (int k = 0; k < 10; k++)
             add_run (fit, &dn_constants_default, same, 2 + k % 5, 1);
         for (int k = 0; k < 1000; k++)
             add_run (fit, &dn_constants_default, same, 7 * (k % 2), i ? 100 : 0.01);
-        tuning = site_run_learned (fit);
-        error = error_elsewhere (&dn_constants_default, tuning);
-        if (fabs (error) > 0.1)
+        error = error_elsewhere (&dn_constants_default, site_run_learned (fit));
+        if (error > 0.1)
             fail_msg ("the lies of one application moved another one by %g", error);
     }
 }
@@ -311,19 +307,13 @@ TEST ("the same runs give the same result")
 {
     struct dn_constants slow = dn_constants_default;
     struct dn_tuning *tuning[2];
-    struct json_object *documents[2];
 
     slow.launch_s *= 1.5;
     for (int i = 0; i < 2; i++) {
         tuning[i] = fit_runs (&slow, same, DN_SITE_RUNS_MAX + 100, -1);
-        documents[i] = dn_tuning_write (tuning[i]);
         assert_int_equal (tuning[i]->runs, DN_SITE_RUNS_MAX + 100);
     }
-    assert_string_equal (json_object_to_json_string (documents[0]),
-                         json_object_to_json_string (documents[1]));
-    for (int i = 0; i < 2; i++) {
-        json_object_put (documents[i]);
-    }
+    assert_string_equal (text_of (tuning[0]), text_of (tuning[1]));
 }
 
 TEST ("a residual is not learned twice")
@@ -342,8 +332,8 @@ TEST ("a residual is not learned twice")
         assert_int_equal (dn_site_fit_add (fit, &run, NULL), 0);
     }
     tuning = site_run_learned (fit);
-    assert_true (fabs (log (tuning->step.scale)) < 1e-6);
-    assert_true (fabs (log (tuning->memory.scale)) < 1e-6);
+    assert_true (off (tuning->step.scale, 1) < 1e-6);
+    assert_true (off (tuning->memory.scale, 1) < 1e-6);
     assert_int_equal (tuning->memory.runs, 20);
     assert_int_equal (tuning->power.runs, 0);
 }
@@ -431,8 +421,8 @@ TEST ("one application moves no other")
     tuning = site_run_learned (fit);
     assert_near (tuned (tuning, &other), expected);
     assert_true (site_run_refined (tuning, &other).step_s.sigma >= sigma);
-    assert_true (fabs (log (tuned (tuning, &known)
-                            / site_run_truth (&dn_constants_default, &known, 1.5)))
+    assert_true (off (tuned (tuning, &known),
+                      site_run_truth (&dn_constants_default, &known, 1.5))
                  < 0.05);
     /* A second one, and what they have in common counts. */
     add_run (fit, &dn_constants_default, slower, 4, 1);
@@ -473,10 +463,10 @@ TEST ("what is near the history is known better")
     struct dn_estimate apart = site_run_refined (tuning, &far);
 
     assert_int_equal (tuning->history->n, 14);
-    assert_true (fabs (log (close.step_s.p50
-                            / site_run_truth (&dn_constants_default, &near, 1.3)))
-                 < 0.03);
-    assert_true (fabs (log (close.site / 1.3)) < 0.03);
+    assert_true (
+        off (close.step_s.p50, site_run_truth (&dn_constants_default, &near, 1.3))
+        < 0.03);
+    assert_true (off (close.site, 1.3) < 0.03);
     if (dn_range_at (close.step_s, 0.95) > 1.25 * close.step_s.p50)
         fail_msg ("bound %g", dn_range_at (close.step_s, 0.95) / close.step_s.p50);
     assert_true (apart.step_s.sigma > 3 * close.step_s.sigma);
@@ -507,9 +497,9 @@ TEST ("a long history is kept short")
     run = site_run_kept ("a100_40gb",
                          "model=resnet50,batch=50,precision=fp16,app=b,input=synthetic,"
                          "optimizer=sgd");
-    assert_true (fabs (log (tuned (tuning, &run)
-                            / site_run_truth (&dn_constants_default, &run, 1.2)))
-                 < 0.05);
+    assert_true (
+        off (tuned (tuning, &run), site_run_truth (&dn_constants_default, &run, 1.2))
+        < 0.05);
     if (site_run_refined (tuning, &run).step_s.sigma > 0.15)
         fail_msg ("sigma %g, level %g",
                   site_run_refined (tuning, &run).step_s.sigma,
@@ -520,20 +510,17 @@ TEST ("a history is written and read")
 {
     static const double scales[2] = {1.3, 0.8};
     struct dn_tuning *tuning = fit_runs (&dn_constants_default, scales, 20, -1);
-    struct json_object *document = dn_tuning_write (tuning);
-    struct dn_tuning *again =
-        read_text (json_object_to_json_string_ext (document, JSON_C_TO_STRING_PLAIN));
+    struct dn_tuning *again = read_text (text_of (tuning));
 
     for (size_t i = 0; i < DN_N_ELEMENTS (specs); i++) {
         struct dn_site_run run = site_run_kept ("v100_16gb", specs[i]);
         struct dn_outlook before = step_of (tuning, &run);
         struct dn_outlook after = step_of (again, &run);
 
-        assert_true (fabs (log (before.site.p50 / after.site.p50)) < 1e-4);
-        assert_true (fabs (log (before.own / after.own)) < 1e-4);
-        assert_true (fabs (log (before.site.sigma / after.site.sigma)) < 0.02);
+        assert_true (off (before.site.p50, after.site.p50) < 1e-4);
+        assert_true (off (before.own, after.own) < 1e-4);
+        assert_true (off (before.site.sigma, after.site.sigma) < 0.02);
     }
-    json_object_put (document);
 }
 
 /* Of three runs. */
@@ -616,7 +603,6 @@ static void expect_too_many (int applications, int runs, const char *part)
     char *members = unit_keep (
         malloc ((size_t) applications * ((size_t) runs * 128 + 64) + 1), free);
     char *at = members;
-    char *text;
 
     for (int a = 0; a < applications; a++) {
         at += sprintf (at, "\"x%d\": {\"level\": 1, \"runs\": [", a);
@@ -629,8 +615,7 @@ static void expect_too_many (int applications, int runs, const char *part)
         at += sprintf (at, "]}, ");
     }
     sprintf (at, "\"a\": {");
-    text = text_with (history, "\"a\": {", members);
-    expect_refusal (text, part);
+    expect_refusal (text_with (history, "\"a\": {", members), part);
 }
 
 TEST ("a long history is refused")
@@ -644,28 +629,22 @@ TEST ("a long history is refused")
 /* Axes and the common part, which files of earlier versions lack. */
 TEST ("a history without shares and a common part is read")
 {
-    char *old =
-        text_with (history, "\"noise\": 0.05", "\"noise\": 0.05, \"common\": 0");
-    struct dn_tuning *tuning = read_text (old);
-    struct json_object *document = dn_tuning_write (tuning);
-    struct dn_tuning *again =
-        read_text (json_object_to_json_string_ext (document, JSON_C_TO_STRING_PLAIN));
+    struct dn_tuning *tuning = read_text (
+        text_with (history, "\"noise\": 0.05", "\"noise\": 0.05, \"common\": 0"));
+    struct dn_tuning *again = read_text (text_of (tuning));
 
     assert_near (tuning->history->likeness.common, 0);
     assert_near (again->history->likeness.lengths[DN_AXIS_HOST_SHARE],
                  tuning->history->likeness.lengths[DN_AXIS_HOST_SHARE]);
     assert_true (tuning->history->likeness.lengths[DN_AXIS_HOST_SHARE] > 1e3);
-    json_object_put (document);
 }
 
 /* What all runs of an application have in common holds however far they are apart. */
 TEST ("what is common to an application holds far away")
 {
-    char *near = text_with (history, "\"noise\": 0.05", "\"noise\": 0.05");
-    char *common =
-        text_with (history, "\"noise\": 0.05", "\"noise\": 0.05, \"common\": 0.3");
-    struct dn_tuning *without = read_text (near);
-    struct dn_tuning *with = read_text (common);
+    struct dn_tuning *without = read_text (history);
+    struct dn_tuning *with = read_text (
+        text_with (history, "\"noise\": 0.05", "\"noise\": 0.05, \"common\": 0.3"));
     struct dn_trace a = {.device = "d", .precision = "fp16"};
     struct dn_trace b = {.device = "d", .precision = "fp16", .at = {1e5}};
     double spread = without->history->likeness.spread;
@@ -693,8 +672,8 @@ TEST ("a wild history is safe")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (wild); i++) {
-        char *text = text_with (history, wild[i][0], wild[i][1]);
-        struct dn_tuning *tuning = read_text (text);
+        struct dn_tuning *tuning =
+            read_text (text_with (history, wild[i][0], wild[i][1]));
         struct dn_site_run run =
             site_run_kept ("v100_16gb", "model=resnet50,batch=20,precision=fp32,app=b");
         struct dn_range step = step_of (tuning, &run).site;
@@ -755,7 +734,6 @@ TEST ("every constant can be found and set")
 /* The far ends of all bounds must not make a prediction that is no number. */
 TEST ("the bounds of constants are safe")
 {
-
     for (size_t s = 0; s < DN_N_ELEMENTS (specs); s++) {
         struct dn_site_run run = site_run_kept ("v100_16gb", specs[s]);
 

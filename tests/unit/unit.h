@@ -67,6 +67,9 @@ void unit_release_to (size_t n);
 /* A text that is kept, as printf () writes it. */
 char *unit_text (const char *format, ...) __attribute__ ((format (printf, 1, 2)));
 
+/* So many bytes of a text that repeats, kept. */
+char *unit_repeat (const char *text, size_t len);
+
 /* Calls that take &unit_err last and return -1, or NULL, where they fail: the first
  * must succeed, the second one make something, which it returns, the third fail with an
  * error that contains 'part'.

@@ -214,7 +214,7 @@ static void try_network_key (const char *network,
             continue;
         if (own)
             report (network,
-                    "%s=%s and %s change nothing, but are read",
+                    "%s=%s and =%s do nothing, but are read",
                     key->name,
                     own,
                     value);
@@ -401,14 +401,20 @@ TEST (
     assert_int_equal (n_problems, 0);
 }
 
-TEST ("a network of other keys is not judged, and its user gets a message")
+static struct dn_advice *advise (const char *comment)
 {
     struct dn_job job = scene_job ();
-    struct dn_advice *advice;
 
-    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,epochs=20,"
-                  "dataset=imagenet,heads=8";
-    advice = scene_advise ("Mode=enforce\nMinConfidence=0\n", &job);
+    job.comment = comment;
+    return scene_advise ("Mode=enforce\nMinConfidence=0\n", &job);
+}
+
+TEST ("a network of other keys is not judged, and its user gets a message")
+{
+    struct dn_advice *advice =
+        advise ("dnnest:model=resnet50,batch=128,precision=fp16,epochs=20,"
+                "dataset=imagenet,heads=8");
+
     assert_int_equal (advice->decision.abstain, DN_ABSTAIN_UNREAD_KEY);
     assert_string_equal (advice->patch.user_text,
                          "dnnest: job unchanged (key heads= is not read by resnet50: "
@@ -419,16 +425,9 @@ TEST ("a key that is not used widens the bound")
 {
     static const char plain[] = "dnnest:model=resnet50,batch=128,precision=fp32,"
                                 "optimizer=momentum,epochs=20,dataset=imagenet";
-    struct dn_job job = scene_job ();
-    struct dn_advice *without;
-    struct dn_advice *with;
-    char text[sizeof (plain) + 40];
+    struct dn_advice *without = advise (plain);
+    struct dn_advice *with = advise (unit_text ("%s,layout=nhwc", plain));
 
-    job.comment = plain;
-    without = scene_advise ("Mode=enforce\nMinConfidence=0\n", &job);
-    snprintf (text, sizeof (text), "%s,layout=nhwc", plain);
-    job.comment = text;
-    with = scene_advise ("Mode=enforce\nMinConfidence=0\n", &job);
     assert_string_equal (SAID (with->decision.reasons[0]),
                          "confidence: lower, the prediction does not use layout=");
     assert_true (with->estimates[0].confidence
@@ -438,32 +437,20 @@ TEST ("a key that is not used widens the bound")
     assert_true (with->decision.time_limit_s > without->decision.time_limit_s);
 }
 
-static const struct dn_assumption *find_assumed (const struct dn_assumption *list,
-                                                 int n,
-                                                 const char *key)
-{
-    for (int i = 0; i < n; i++)
-        if (strcmp (list[i].key, key) == 0)
-            return &list[i];
-    return NULL;
-}
-
 /* 'since' is what is assumed of the age of the software, NULL if nothing. */
 static void check_age (const char *text, const char *since)
 {
     struct dn_spec spec = dn_spec_empty ();
     struct dn_graph graph = {0};
     struct dn_assumption list[DN_ASSUMED_MAX];
-    const struct dn_assumption *found;
+    const char *found = NULL;
 
     assert_int_equal (dn_spec_read (dn_span_of (text), &spec, NULL), 0);
     assert_int_equal (dn_graph_build (shipped_networks (), &spec, &graph, NULL), 0);
-    found = find_assumed (list, dn_assumed (&spec, &graph, list), "since");
-    if (since) {
-        assert_non_null (found);
-        assert_string_equal (found->value, since);
-    } else
-        assert_null (found);
+    for (int i = dn_assumed (&spec, &graph, list) - 1; i >= 0; i--)
+        if (strcmp (list[i].key, "since") == 0)
+            found = list[i].value;
+    assert_string_equal (found ? found : "none", since ? since : "none");
     dn_graph_free (&graph);
 }
 
@@ -485,23 +472,14 @@ TEST ("the age of the software is assumed where it matters and is not given")
 
 TEST ("five runs take five times as long")
 {
-    static const char *const comments[] = {
-        "dnnest:model=resnet50,batch=128,precision=fp16,epochs=2,dataset=imagenet",
-        "dnnest:model=resnet50,batch=128,precision=fp16,epochs=2,dataset=imagenet,runs=5"};
-    struct dn_job job = scene_job ();
-    struct dn_estimate found[2];
+#define RUN "dnnest:model=resnet50,batch=128,precision=fp16,epochs=2,dataset=imagenet"
+    const struct dn_estimate *one = &advise (RUN)->estimates[0];
+    const struct dn_estimate *five = &advise (RUN ",runs=5")->estimates[0];
 
-    for (int i = 0; i < 2; i++) {
-        struct dn_advice *advice;
-
-        job.comment = comments[i];
-        advice = scene_advise ("Mode=enforce\nMinConfidence=0\n", &job);
-        found[i] = advice->estimates[0];
-    }
-    assert_near (found[1].train_s.p50, 5 * found[0].train_s.p50);
-    assert_near (found[1].energy_j, 5 * found[0].energy_j);
-    assert_near (found[1].gpu_mem.p50, found[0].gpu_mem.p50);
-    assert_near (found[1].step_s.p50, found[0].step_s.p50);
+    assert_near (five->train_s.p50, 5 * one->train_s.p50);
+    assert_near (five->energy_j, 5 * one->energy_j);
+    assert_near (five->gpu_mem.p50, one->gpu_mem.p50);
+    assert_near (five->step_s.p50, one->step_s.p50);
 }
 
 int before_test (void **state)

@@ -50,22 +50,18 @@ static void add_node (struct dn_link_node node)
 /* Nodes whose a100 are all used but for 'idle' on a1. */
 static void begin (int idle)
 {
-    char *used;
+    char *used = unit_text ("gpu:a100:%d(IDX:0)", 4 - idle);
 
     end ();
     scene.nodes = dn_gpu_nodes_new ();
     scene.queue = dn_queue_new ();
     assert_true (scene.nodes && scene.queue);
-    used = unit_text ("gpu:a100:%d(IDX:0)", 4 - idle);
-    for (int i = 0; i < 4; i++) {
-        static const char *const names[] = {"a1", "a2", "a3", "a4"};
-
-        add_node ((struct dn_link_node){.name = names[i],
+    for (int i = 0; i < 4; i++)
+        add_node ((struct dn_link_node){.name = unit_text ("a%d", i + 1),
                                         .gres = "gpu:a100:4",
                                         .gres_used = i == 0 ? used : "gpu:a100:4",
                                         .partitions = "gpu",
                                         .up = true});
-    }
     for (int i = 0; i < 2; i++)
         add_node ((struct dn_link_node){.name = i ? "v2" : "v1",
                                         .gres = "gpu:v100:2",
@@ -76,7 +72,7 @@ static void begin (int idle)
 
 static void add_job (const struct dn_link_job *job)
 {
-    assert_int_equal (dn_queue_add (scene.queue, job, NOW, NULL), 0);
+    assert_done (dn_queue_add (scene.queue, job, NOW, &unit_err));
 }
 
 static struct dn_link_job running (const char *tres, const char *nodes, int64_t end_s)
@@ -152,13 +148,12 @@ static void check_waits (const struct wait_case *cases, size_t n)
             .name = "p1", .gres = "gpu:p100:2", .up = true, .busy = true});
         for (int k = 0; k < 6 && cases[i].jobs[k].tres; k++)
             add_job (&cases[i].jobs[k]);
-        for (int shape = DN_SHAPE_GPU; shape <= DN_SHAPE_NODES; shape++)
-            if (wait_of (cases[i].type, (enum dn_job_shape) shape)
-                != cases[i].waits[shape])
-                fail_msg ("%s: shape %d: %" PRId64,
-                          cases[i].what,
-                          shape,
-                          wait_of (cases[i].type, (enum dn_job_shape) shape));
+        for (int shape = DN_SHAPE_GPU; shape <= DN_SHAPE_NODES; shape++) {
+            int64_t wait_s = wait_of (cases[i].type, (enum dn_job_shape) shape);
+
+            if (wait_s != cases[i].waits[shape])
+                fail_msg ("%s: shape %d: %" PRId64, cases[i].what, shape, wait_s);
+        }
     }
 }
 
@@ -308,17 +303,12 @@ TEST ("recent waits of jobs that waited are their median")
 /* More types, partitions and jobs than are kept; nothing is written beyond. */
 TEST ("any number is bounded")
 {
-    char *name;
-    char *gres;
-
     begin (0);
     for (int i = 0; i < 300; i++) {
-        struct dn_link_job job = queued (NULL, 1, 100 + i);
+        char *name = unit_text ("n%d", i);
+        struct dn_link_job job = queued (unit_text ("gpu:t%d:4", i), 1, 100 + i);
 
-        name = unit_text ("n%d", i);
-        gres = unit_text ("gpu:t%d:4", i);
-        add_node ((struct dn_link_node){.name = name, .gres = gres, .up = true});
-        job.tres = gres;
+        add_node ((struct dn_link_node){.name = name, .gres = job.tres, .up = true});
         job.partition = name;
         add_job (&job);
         job.tres = "gres/gpu=1";
