@@ -20,16 +20,27 @@ static const struct dn_edit *find_edit (const struct dn_advice *advice,
 
     for (int i = 0; i < advice->patch.n_edits; i++) {
         const struct dn_edit *edit = &advice->patch.edits[i];
+        const char *old = edit->old_text ? edit->old_text : "";
 
-        if (edit->field != field
-            || (start
-                && (!edit->old_text
-                    || strncmp (edit->old_text, start, strlen (start)) != 0)))
-            continue;
-        assert_null (found);
-        found = edit;
+        if (edit->field == field
+            && (!start || strncmp (old, start, strlen (start)) == 0)) {
+            assert_null (found);
+            found = edit;
+        }
     }
     return found;
+}
+
+/* There is one, as 'field' has it. */
+static const struct dn_edit *need_edit (const struct dn_advice *advice,
+                                        enum dn_field field,
+                                        const char *start)
+{
+    const struct dn_edit *edit = find_edit (advice, field, start);
+
+    if (!edit)
+        fail_msg ("%s is not edited", dn_names_get (&dn_field_names, (int) field));
+    return edit;
 }
 
 static void assert_text (const struct dn_advice *advice,
@@ -37,10 +48,8 @@ static void assert_text (const struct dn_advice *advice,
                          const char *old_text,
                          const char *new_text)
 {
-    const struct dn_edit *edit = find_edit (advice, field, old_text);
+    const struct dn_edit *edit = need_edit (advice, field, old_text);
 
-    if (!edit)
-        fail_msg ("%s is not edited", dn_names_get (&dn_field_names, (int) field));
     assert_string_equal (edit->old_text, old_text);
     assert_string_equal (edit->new_text, new_text);
 }
@@ -50,10 +59,8 @@ static void assert_number (const struct dn_advice *advice,
                            int64_t old_number,
                            int64_t new_number)
 {
-    const struct dn_edit *edit = find_edit (advice, field, NULL);
+    const struct dn_edit *edit = need_edit (advice, field, NULL);
 
-    if (!edit)
-        fail_msg ("%s is not edited", dn_names_get (&dn_field_names, (int) field));
     assert_int_equal (edit->old_number, old_number);
     assert_int_equal (edit->new_number, new_number);
 }
@@ -65,8 +72,6 @@ TEST ("all five places of the CPU count are edited")
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
     int64_t cpus;
-    char *text;
-    char variable[96];
 
     job.tres[DN_GPU_PER_TASK] = "cpu=80";
     job.env = env;
@@ -77,12 +82,16 @@ TEST ("all five places of the CPU count are edited")
     assert_number (advice, DN_FIELD_CPUS_PER_TASK, 80, cpus);
     assert_number (advice, DN_FIELD_MIN_CPUS, 80, cpus);
     assert_number (advice, DN_FIELD_PN_MIN_CPUS, 80, cpus);
-    text = unit_text ("cpu=%d", (int) cpus);
-    assert_text (advice, DN_FIELD_TRES_PER_TASK, "cpu=80", text);
-    snprintf (variable, sizeof (variable), "SLURM_TRES_PER_TASK=%s", text);
-    assert_text (advice, DN_FIELD_ENV, "SLURM_TRES_PER_TASK=cpu=80", variable);
-    snprintf (variable, sizeof (variable), "SLURM_CPUS_PER_TASK=%d", (int) cpus);
-    assert_text (advice, DN_FIELD_ENV, "SLURM_CPUS_PER_TASK=80", variable);
+    assert_text (
+        advice, DN_FIELD_TRES_PER_TASK, "cpu=80", unit_text ("cpu=%d", (int) cpus));
+    assert_text (advice,
+                 DN_FIELD_ENV,
+                 "SLURM_TRES_PER_TASK=cpu=80",
+                 unit_text ("SLURM_TRES_PER_TASK=cpu=%d", (int) cpus));
+    assert_text (advice,
+                 DN_FIELD_ENV,
+                 "SLURM_CPUS_PER_TASK=80",
+                 unit_text ("SLURM_CPUS_PER_TASK=%d", (int) cpus));
 }
 
 /* The advice with Mode=enforce on the scene's job with these changes. */
@@ -132,15 +141,11 @@ TEST ("memory per CPU becomes the same memory per node")
 /* The value that the patch sets for 'name' in the environment, or NULL. */
 static const char *find_new_variable (const struct dn_advice *advice, const char *name)
 {
-    for (int i = 0; i < advice->patch.n_edits; i++) {
-        const struct dn_edit *edit = &advice->patch.edits[i];
+    const struct dn_edit *edit =
+        scene_edit (advice, DN_FIELD_ENV, unit_text ("%s=", name));
 
-        if (edit->field == DN_FIELD_ENV
-            && strncmp (edit->new_text, name, strlen (name)) == 0
-            && edit->new_text[strlen (name)] == '=')
-            return edit->new_text + strlen (name) + 1;
-    }
-    return NULL;
+    assert_true (!edit || strncmp (edit->new_text, name, strlen (name)) == 0);
+    return edit ? edit->new_text + strlen (name) + 1 : NULL;
 }
 
 /* The hook's directory in the environment of a job, NULL for none. */
@@ -151,13 +156,11 @@ static const char *capture_of (const char *conf,
                                struct dn_advice *advice)
 {
     struct dn_site *site = scene_site (conf);
-    const char *hook;
 
     snprintf (site->python_dir, sizeof (site->python_dir), "%s", python_dir);
     snprintf (site->progress_dir, sizeof (site->progress_dir), "%s", dirs ? "/p" : "");
     assert_int_equal (dn_advise (site, NULL, job, NULL, NULL, advice, NULL), 0);
-    hook = find_new_variable (advice, DN_CAPTURE_HOOK);
-    return hook;
+    return find_new_variable (advice, DN_CAPTURE_HOOK);
 }
 
 TEST ("jobs describe themselves where the rules and their users let them")
@@ -303,9 +306,9 @@ TEST ("the longest record stays within its limit")
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
 
-    dn_buf_add (&buf, "dnnest:model=resnet50,batch=128,dataset=imagenet,epochs=2,app=");
-    for (int i = 0; i < 63; i++)
-        dn_buf_add (&buf, "x");
+    dn_buf_add (&buf,
+                "dnnest:model=resnet50,batch=128,dataset=imagenet,epochs=2,app=%s",
+                unit_repeat ("x", 63));
     for (int i = 0; i < n_keys; i++)
         if (keys[i].type == DN_KEY_ENUM
             && keys[i].offset != offsetof (struct dn_spec, quant)
@@ -338,10 +341,7 @@ TEST ("jobs that are not ours have an empty patch")
 
 TEST ("bad metadata leaves an empty patch and a message")
 {
-    static const struct {
-        const char *comment;
-        const char *says;
-    } cases[] = {
+    static const char *const cases[][2] = {
         {"dnnest:model=resnet50", "batch: missing"},
         {"dnnest:model=resnet5O,batch=8", "resnet5O"},
         {"dnnest:modle=x", "unknown key 'modle'"},
@@ -353,12 +353,12 @@ TEST ("bad metadata leaves an empty patch and a message")
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
 
-        job.comment = cases[i].comment;
+        job.comment = cases[i][0];
         if (dn_advise (site, NULL, &job, NULL, NULL, advice, &unit_err) == 0) {
             assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
             continue;
         }
-        assert_contains (unit_err.text, cases[i].says);
+        assert_contains (unit_err.text, cases[i][1]);
         assert_int_equal (advice->patch.n_edits, 0);
     }
 }

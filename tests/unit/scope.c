@@ -376,63 +376,49 @@ TEST ("a line of names that do not exist matches no job")
 
 TEST ("names that do not exist are counted beyond those kept")
 {
-    struct dn_site *site = scene_site ("");
-    char conf[1024];
-    struct dn_buf buf = dn_buf_on (conf, sizeof (conf));
+    struct dn_site *site;
+    char conf[1024] = "Policy Mode=observe User=x0";
 
-    dn_buf_add (&buf, "Policy User=x0");
     for (int i = 1; i < DN_POLICY_NAMES_MAX; i++)
-        dn_buf_add (&buf, ",x%d", i);
-    dn_buf_add (&buf, " Mode=observe\n");
-    assert_int_equal (read_conf (site, conf, NULL), 0);
+        strcat (conf, unit_text (",x%d", i));
+    site = site_of (conf);
     assert_int_equal (site->policies.n_unknown, DN_POLICY_NAMES_MAX);
     assert_string_equal (site->policies.unknown[DN_POLICY_UNKNOWN_MAX - 1].name, "x15");
 }
 
+static int read_new (const char *conf)
+{
+    return read_conf (scene_site (""), conf, &unit_err);
+}
+
 TEST ("lines and names are bounded")
 {
-    enum {
-        LINES = 100000
-    };
     static const char line[] = "Policy User=1 Mode=observe\n";
+    const size_t len = sizeof (line) - 1;
     struct dn_site *site = scene_site ("");
-    char *conf = unit_keep (malloc (LINES * (sizeof (line) - 1) + 1), free);
+    const char *name = unit_repeat ("x", 64);
 
-    for (size_t i = 0; i < LINES; i++)
-        memcpy (conf + i * (sizeof (line) - 1), line, sizeof (line));
-    assert_int_equal (read_conf (site, conf, &unit_err), -1);
-    assert_string_equal (unit_err.text, "conf: line 65: more than 64 Policy lines");
+    assert_error (read_conf (site, unit_repeat (line, 100000 * len), &unit_err),
+                  "conf: line 65: more than 64 Policy lines");
     assert_int_equal (site->policies.n_policies, DN_POLICY_LINES_MAX);
-
-    site = scene_site ("");
-    strcpy (conf, "Policy Partition=p");
-    for (int i = 1; i < DN_POLICY_NAMES_MAX; i++)
-        strcat (conf, ",p");
-    strcat (conf, " Mode=observe");
-    assert_done (read_conf (site, conf, &unit_err));
-    strcpy (conf, "Policy Mode=observe User=1");
-    for (int i = 0; i < DN_POLICY_NAMES_MAX; i++)
-        strcat (conf, ",1");
-    assert_error (read_conf (site, conf, &unit_err), "User: more than 64 names");
-    memset (conf, 'x', 1000);
-    memcpy (conf, "Policy Mode=observe QOS=", 24);
-    strcpy (conf + 24 + 63, " GpuType=keep");
-    assert_done (read_conf (site, conf, &unit_err));
-    conf[24 + 63] = 'x';
-    assert_error (read_conf (site, conf, &unit_err), "is longer than 63 characters");
+    assert_done (
+        read_new (unit_text ("Policy Mode=observe Partition=p%s",
+                             unit_repeat (",p", 2 * (DN_POLICY_NAMES_MAX - 1)))));
+    assert_error (read_new (unit_text ("Policy Mode=observe User=1%s",
+                                       unit_repeat (",1", 2 * DN_POLICY_NAMES_MAX))),
+                  "User: more than 64 names");
+    assert_done (read_new (unit_text ("Policy Mode=observe QOS=%s", name + 1)));
+    assert_error (read_new (unit_text ("Policy Mode=observe QOS=%s", name)),
+                  "is longer than 63 characters");
 }
 
 TEST ("a long list of partitions ends")
 {
     struct dn_site *site = site_of ("Policy Partition=gpu Mode=observe");
     struct dn_submitter who = no_user ();
-    size_t size = 1000000;
-    char *list = unit_keep (malloc (size + 1), free);
 
-    memset (list, ',', size);
-    list[size] = '\0';
-    who.partition = list;
+    who.partition = unit_repeat (",", 1000000);
     assert_false (dn_policy_matches (&site->policies.list[0], &who));
-    memset (list, 'x', size);
+    who.partition = unit_repeat ("x", 1000000);
     assert_false (dn_policy_matches (&site->policies.list[0], &who));
 }

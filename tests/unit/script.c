@@ -194,10 +194,8 @@ static struct rates judge_all (const char *file)
 /* By the versions of etc/hardware/generations.conf. */
 TEST ("versions in a script leave out the GPUs that have no kernels in them")
 {
-    static const struct {
-        const char *script;
-        const char *without; /* "pascal volta"; "" none */
-    } cases[] = {
+    static const char *const cases[][2] = {
+        /* and what it leaves out */
         {"module load cuda/13.0.2\nx", "pascal volta"},
         {"module load cuda/12.8\nx", "pascal volta"},
         {"ml CUDA/13\nx", "pascal volta"},
@@ -231,15 +229,15 @@ TEST ("versions in a script leave out the GPUs that have no kernels in them")
         "pascal", "volta", "turing", "ampere", "ada", "hopper", "blackwell"};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_script found = read_script (cases[i].script, &two_gpus);
+        struct dn_script found = read_script (cases[i][0], &two_gpus);
         char text[128] = "";
         struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
         for (size_t g = 0; g < DN_N_ELEMENTS (generations); g++)
             if (lacks_kernels (generations[g], &found))
                 dn_buf_add (&buf, "%s%s", buf.len > 0 ? " " : "", generations[g]);
-        if (strcmp (text, cases[i].without) != 0)
-            fail_msg ("%s: without '%s'", cases[i].script, text);
+        if (strcmp (text, cases[i][1]) != 0)
+            fail_msg ("%s: without '%s'", cases[i][0], text);
     }
 }
 
@@ -275,10 +273,7 @@ TEST ("scripts of people are judged safely")
 
 TEST ("facts are sentences")
 {
-    static const struct {
-        const char *script;
-        const char *why;
-    } cases[] = {
+    static const char *const cases[][2] = {
         {"python a.py\nsrun python b.py",
          "line 2: 'b.py' runs besides another program"},
         {"for i in 1 2; do python a.py; done", "line 1: 'a.py' may run several times"},
@@ -289,10 +284,10 @@ TEST ("facts are sentences")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_script found = read_script (cases[i].script, &two_gpus);
+        struct dn_script found = read_script (cases[i][0], &two_gpus);
         struct dn_reason why = dn_script_reason (&found.first[DN_KEEPS_SEVERAL]);
 
-        assert_contains (SAID (why), cases[i].why);
+        assert_contains (SAID (why), cases[i][1]);
     }
 }
 
@@ -364,15 +359,6 @@ TEST ("the deadline ends the reading")
     assert_int_equal (unit_err.code, DN_E_TIME);
 }
 
-static char *repeat (const char *unit, size_t len)
-{
-    char *text = calloc (1, len + 1);
-
-    for (size_t at = 0; at < len; at++)
-        text[at] = unit[at % strlen (unit)];
-    return text;
-}
-
 /* The CPU time of reading it, if it is less than 'least'. */
 static clock_t cost_of (const char *text, clock_t least)
 {
@@ -387,22 +373,15 @@ static clock_t cost_of (const char *text, clock_t least)
 /* Variables of the environment, and what else is short. */
 TEST ("no long script costs much more than one of plain lines")
 {
-    static const char *const units[] = {"x\n",
-                                        "a;",
-                                        "a|",
-                                        "A=1\n",
-                                        "A=$B\n",
-                                        "export A=1\n",
-                                        "export A12=b12\n",
-                                        "${A} ",
-                                        "$(",
-                                        "1 "};
-    char *plain = unit_keep (
-        repeat ("echo this is a plain line of words 12\n", DN_SCRIPT_MAX), free);
+    char units[] = "x\n,a;,a|,A=1\n,A=$B\n,export A=1\n,export A12=b12\n,${A} ,$(,1 ";
+    char *rest = units;
+    char *unit;
+    char *plain =
+        unit_repeat ("echo this is a plain line of words 12\n", DN_SCRIPT_MAX);
 
     /* In turns, since the machine is not always as fast. */
-    for (size_t i = 0; i < DN_N_ELEMENTS (units); i++) {
-        char *text = unit_keep (repeat (units[i], DN_SCRIPT_MAX), free);
+    while ((unit = strsep (&rest, ","))) {
+        char *text = unit_repeat (unit, DN_SCRIPT_MAX);
         clock_t of_plain = CLOCKS_PER_SEC * 60;
         clock_t cost = CLOCKS_PER_SEC * 60;
 
@@ -411,8 +390,7 @@ TEST ("no long script costs much more than one of plain lines")
             cost = cost_of (text, cost);
         }
         if (cost > 6 * of_plain)
-            fail_msg (
-                "'%s': %ld, a plain one %ld", units[i], (long) cost, (long) of_plain);
+            fail_msg ("'%s': %ld, a plain one %ld", unit, (long) cost, (long) of_plain);
     }
 }
 
@@ -434,32 +412,18 @@ TEST ("a script of too many words is not read to its end")
 
 TEST ("long scripts cost linear time")
 {
-    static const char *const units[] = {"-\n",
-                                        "a;",
-                                        "$a",
-                                        "$(",
-                                        "\"",
-                                        "'",
-                                        "((",
-                                        "<<E\n",
-                                        "f(){\n",
-                                        "if\n",
-                                        "x() { y; };x\n",
-                                        "a=(b ",
-                                        "-c 1 ",
-                                        "srun ",
-                                        "bf16 ",
-                                        "#\n",
-                                        "\\\n",
-                                        "a100 ",
-                                        "cuda/12.1 ",
-                                        "a,b=1 "};
+    char units[] =
+        "-\n|a;|$a|$(|\"|'|((|<<E\n|f(){\n|if\n|x() { y; };x\n|a=(b |-c 1 |srun |"
+        "bf16 |#\n|\\\n|a100 |cuda/12.1 |a,b=1 ";
+    const clock_t most = 60 * CLOCKS_PER_SEC;
+    char *rest = units;
+    char *unit;
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (units); i++) {
-        clock_t half = cost_of (units[i], DN_SCRIPT_MAX / 8);
-        clock_t whole = cost_of (units[i], DN_SCRIPT_MAX);
+    while ((unit = strsep (&rest, "|"))) {
+        clock_t eighth = cost_of (unit_repeat (unit, DN_SCRIPT_MAX / 8), most);
+        clock_t whole = cost_of (unit_repeat (unit, DN_SCRIPT_MAX), most);
 
-        if (whole > 24 * half + CLOCKS_PER_SEC / 1000)
-            fail_msg ("'%s': %ld and %ld", units[i], (long) half, (long) whole);
+        if (whole > 24 * eighth + CLOCKS_PER_SEC / 1000)
+            fail_msg ("'%s': %ld and %ld", unit, (long) eighth, (long) whole);
     }
 }

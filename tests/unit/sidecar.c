@@ -30,17 +30,22 @@ static char *text_of_op (const char *op)
     return unit_text ("{\"dnnest\":1,\"graph\":{\"ops\":[%s]}}", op);
 }
 
-static void expect_bad (const char *text, const char *part)
+static void expect_bad_span (struct dn_span text, const char *part)
 {
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
 
-    if (dn_sidecar_read (dn_span_of (text), &sidecar, &unit_err) == 0)
-        fail_msg ("'%s' was read", text);
+    if (dn_sidecar_read (text, &sidecar, &unit_err) == 0)
+        fail_msg ("'%s' was read", text.text);
     assert_contains (unit_err.text, "sidecar: ");
     assert_contains (unit_err.text, part);
     assert_int_equal (sidecar.layers.n, 0);
     assert_null (sidecar.layers.list);
     assert_int_equal (sidecar.spec.batch, DN_UNSET);
+}
+
+static void expect_bad (const char *text, const char *part)
+{
+    expect_bad_span (dn_span_of (text), part);
 }
 
 static void expect_bad_op (const char *op, const char *part)
@@ -145,45 +150,48 @@ TEST ("equal layers are merged without loss")
     assert_near (after.tensors, before.tensors);
 }
 
+#define OP(name, in, out, more)                                                        \
+    "{\"op\":\"" name "\",\"in\":[" in "],\"out\":[" out "]" more "}"
+
 /* An operator of a sidecar, the kind of the graph's first operator, and its FLOPs. */
 static const struct {
     const char *op;
     enum dn_op_kind kind;
     double flops;
 } kinds[] = {
-    {"{\"op\":\"conv1d\",\"in\":[[8,100]],\"out\":[[16,50]],\"kernel\":[3]}",
+    {OP ("conv1d", "[8,100]", "[16,50]", ",\"kernel\":[3]"),
      DN_OP_CONV,
      2.0 * 50 * 16 * 8 * 3},
-    {"{\"op\":\"conv3d\",\"in\":[[8,4,4,4]],\"out\":[[16,4,4,4]],"
-     "\"kernel\":[3,3,3],\"groups\":2}",
+    {OP ("conv3d", "[8,4,4,4]", "[16,4,4,4]", ",\"kernel\":[3,3,3],\"groups\":2"),
      DN_OP_CONV,
      2.0 * 64 * 16 * 4 * 27},
-    {"{\"op\":\"conv_transpose\",\"in\":[[8,4,4]],\"out\":[[16,8,8]],"
-     "\"kernel\":[2,2]}",
+    {OP ("conv_transpose", "[8,4,4]", "[16,8,8]", ",\"kernel\":[2,2]"),
      DN_OP_CONV,
      2.0 * 16 * 16 * 4 * 8},
-    {"{\"op\":\"linear\",\"in\":[[128,768]],\"out\":[[128,3072]]}",
+    {OP ("linear", "[128,768]", "[128,3072]", ""),
      DN_OP_LINEAR,
      2.0 * 128 * 768 * 3072},
-    {"{\"op\":\"matmul\",\"in\":[[12,128,64],[12,64,128]],\"out\":[[12,128,128]]}",
+    {OP ("matmul", "[12,128,64],[12,64,128]", "[12,128,128]", ""),
      DN_OP_MATMUL,
      2.0 * 12 * 128 * 128 * 64},
-    {"{\"op\":\"attention\",\"in\":[[12,128,64],[12,128,64],[12,128,64]],"
-     "\"out\":[[12,128,64]],\"fused\":true,\"causal\":true,\"window\":64}",
+    {OP ("attention",
+         "[12,128,64],[12,128,64],[12,128,64]",
+         "[12,128,64]",
+         ",\"fused\":true,\"causal\":true,\"window\":64"),
      DN_OP_ATTENTION,
      2.0 * 2 * 12 * 128 * 128 * 64},
-    {"{\"op\":\"embedding\",\"in\":[[128]],\"out\":[[128,768]],\"params\":23440896}",
+    {OP ("embedding", "[128]", "[128,768]", ",\"params\":23440896"),
      DN_OP_EMBEDDING,
      0},
-    {"{\"op\":\"rnn\",\"in\":[[35,650]],\"out\":[[35,650]],\"hidden\":650,"
-     "\"gates\":4,\"params\":3385200}",
+    {OP ("rnn",
+         "[35,650]",
+         "[35,650]",
+         ",\"hidden\":650,\"gates\":4,\"params\":3385200"),
      DN_OP_RNN,
      2.0 * 35 * 4 * 650 * 1300},
-    {"{\"op\":\"layernorm\",\"in\":[[128,768]],\"out\":[[128,768]]}", DN_OP_NORM, 0},
-    {"{\"op\":\"pool\",\"in\":[[64,8,8]],\"out\":[[64,4,4]]}", DN_OP_POOL, 0},
-    {"{\"op\":\"concat\",\"in\":[[64,8,8],[32,8,8]],\"out\":[[96,8,8]]}",
-     DN_OP_COPY,
-     0},
+    {OP ("layernorm", "[128,768]", "[128,768]", ""), DN_OP_NORM, 0},
+    {OP ("pool", "[64,8,8]", "[64,4,4]", ""), DN_OP_POOL, 0},
+    {OP ("concat", "[64,8,8],[32,8,8]", "[96,8,8]", ""), DN_OP_COPY, 0},
     {"{\"op\":\"other\",\"flops\":2e9,\"bytes\":4e6}", DN_OP_MATMUL, 2e9},
     {"{\"op\":\"other\",\"flops\":0,\"bytes\":4e6}", DN_OP_COPY, 0},
 };
@@ -268,33 +276,22 @@ TEST ("bad JSON is refused")
 TEST ("a NUL byte is refused")
 {
     static const char text[] = "{\"dnnest\":1}\0{}";
-    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
 
-    assert_error (dn_sidecar_read (
-                      (struct dn_span){text, sizeof (text) - 1}, &sidecar, &unit_err),
-                  "NUL");
+    expect_bad_span ((struct dn_span){text, sizeof (text) - 1}, "NUL");
 }
 
 TEST ("a million brackets take no time")
 {
-    size_t n = 1000000;
-    char *text = unit_keep (malloc (n + 1), free);
-    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
-
-    memset (text, '[', n);
-    text[n] = '\0';
-    assert_error (dn_sidecar_read ((struct dn_span){text, n}, &sidecar, &unit_err),
-                  "nested too deeply");
+    expect_bad (unit_repeat ("[", 1000000), "nested too deeply");
 }
 
 /* An object of 'n' members, those from 'n_names' on with the names of the first. */
 static char *many_keys (int n, int n_names)
 {
     size_t size = 16 + 16 * (size_t) n;
-    char *text = malloc (size);
+    char *text = unit_keep (malloc (size), free);
     struct dn_buf buf = dn_buf_on (text, size);
 
-    assert_non_null (text);
     for (int i = 0; i < n; i++)
         dn_buf_add (&buf, "%s\"k%d\":1", i > 0 ? "," : "{", i % n_names);
     dn_buf_add (&buf, "}");
@@ -311,16 +308,14 @@ static void expect_unread (const char *text, int depth, size_t n, const char *pa
 
 TEST ("depth, keys and values are limited")
 {
-    char *most = unit_keep (many_keys (DN_JSON_KEYS_MAX, DN_JSON_KEYS_MAX), free);
-    char *more =
-        unit_keep (many_keys (DN_JSON_KEYS_MAX + 1, DN_JSON_KEYS_MAX + 1), free);
-    char *twice = unit_keep (many_keys (DN_JSON_KEYS_MAX, DN_JSON_KEYS_MAX - 1), free);
-    dn_cleanup (dn_json_free) struct json_object *json = NULL;
+    const int most = DN_JSON_KEYS_MAX;
+    dn_cleanup (dn_json_free) struct json_object *json = assert_made (
+        dn_json_read (dn_span_of (many_keys (most, most)), 2, most, &unit_err));
 
-    json =
-        assert_made (dn_json_read (dn_span_of (most), 2, DN_JSON_KEYS_MAX, &unit_err));
-    expect_unread (more, 2, SIZE_MAX, "'k2048': more than 2048 keys");
-    expect_unread (twice, 2, SIZE_MAX, "'k0': given twice in one object");
+    expect_unread (
+        many_keys (most + 1, most + 1), 2, SIZE_MAX, "'k2048': more than 2048 keys");
+    expect_unread (
+        many_keys (most, most - 1), 2, SIZE_MAX, "'k0': given twice in one object");
     expect_unread ("{\"a\":[1,2,3]}", 3, 1, "more than 1 values");
     expect_unread ("{\"a\":[1]}", 2, 9, "nested too deeply");
 }
@@ -341,53 +336,47 @@ TEST ("missing members are refused")
 {
     static const char text[] = "{\"n\":7,\"r\":-0.5,\"t\":\"x\",\"a\":[1,2],\"o\":{},"
                                "\"null\":null,\"big\":9223372036854775807}";
-    struct dn_err err = {0};
+    struct dn_err *err = &unit_err;
     dn_cleanup (dn_json_free) struct json_object *json =
-        dn_json_read (dn_span_of (text), 3, 20, &err);
+        assert_made (dn_json_read (dn_span_of (text), 3, 20, err));
     int64_t n = 0;
     double r[2];
     char t[2];
 
-    assert_non_null (json);
-    assert_int_equal (dn_json_need_int (json, "n", 0, 7, &n, &err), 0);
+    assert_done (dn_json_need_int (json, "n", 0, 7, &n, err));
     assert_int_equal (n, 7);
-    assert_int_equal (dn_json_need_int (json, "big", 0, INT64_MAX, &n, &err), 0);
+    assert_done (dn_json_need_int (json, "big", 0, INT64_MAX, &n, err));
     assert_true (n == INT64_MAX);
-    assert_int_equal (dn_json_need_real (json, "r", -1, 0, r, &err), 0);
+    assert_done (dn_json_need_real (json, "r", -1, 0, r, err));
     assert_near (r[0], -0.5);
-    assert_int_equal (dn_json_need_text (json, "t", t, sizeof (t), &err), 0);
-    assert_int_equal (dn_json_need_reals (json, "a", 0, 2, r, 2, &err), 0);
+    assert_done (dn_json_need_text (json, "t", t, sizeof (t), err));
+    assert_done (dn_json_need_reals (json, "a", 0, 2, r, 2, err));
     assert_near (r[1], 2);
-    assert_non_null (dn_json_need_object (json, "o", &err));
-    assert_non_null (dn_json_need_array (json, "a", 0, 2, &err));
-    assert_int_equal (err.code, DN_E_NONE);
+    assert_made (dn_json_need_object (json, "o", err));
+    assert_made (dn_json_need_array (json, "a", 0, 2, err));
 
-#define REFUSED(call, part)                                                            \
-    do {                                                                               \
-        err = (struct dn_err){0};                                                      \
-        assert_false (call);                                                           \
-        assert_contains (err.text, part);                                              \
-    } while (0)
-    REFUSED (dn_json_need_int (json, "x", 0, 9, &n, &err) == 0,
-             "x: missing, expected a whole number");
-    REFUSED (dn_json_need_int (json, "n", 8, 9, &n, &err) == 0,
-             "n: 7 out of range 8..9");
-    REFUSED (dn_json_need_int (json, "big", 0, INT64_MAX - 1, &n, &err) == 0,
-             "big: 9223372036854775807 out of range");
-    REFUSED (dn_json_need_int (json, "r", -9, 9, &n, &err) == 0,
-             "r: found double, expected a whole number");
-    REFUSED (dn_json_need_real (json, "x", 0, 9, r, &err) == 0, "x: missing");
-    REFUSED (dn_json_need_text (json, "x", t, sizeof (t), &err) == 0, "x: missing");
-    REFUSED (dn_json_need_reals (json, "x", 0, 9, r, 2, &err) == 0, "x: missing");
-    REFUSED (dn_json_need_reals (json, "a", 0, 9, r, 1, &err) == 0,
-             "a: 2 values, expected 1");
-    REFUSED (dn_json_need_reals (json, "a", 0, 1, r, 2, &err) == 0,
-             "a: value 1 is not a number in 0..1");
-    REFUSED (dn_json_need_array (json, "a", 3, 4, &err), "a: 2 values, expected 3..4");
-    REFUSED (dn_json_need_array (json, "o", 0, 4, &err), "expected an array");
-    REFUSED (dn_json_need_object (json, "x", &err), "x: missing, expected an object");
-    REFUSED (dn_json_need_object (json, "null", &err), "null: found null");
-#undef REFUSED
+    assert_error (dn_json_need_int (json, "x", 0, 9, &n, err),
+                  "x: missing, expected a whole number");
+    assert_error (dn_json_need_int (json, "n", 8, 9, &n, err),
+                  "n: 7 out of range 8..9");
+    assert_error (dn_json_need_int (json, "big", 0, INT64_MAX - 1, &n, err),
+                  "big: 9223372036854775807 out of range");
+    assert_error (dn_json_need_int (json, "r", -9, 9, &n, err),
+                  "r: found double, expected a whole number");
+    assert_error (dn_json_need_real (json, "x", 0, 9, r, err), "x: missing");
+    assert_error (dn_json_need_text (json, "x", t, sizeof (t), err), "x: missing");
+    assert_error (dn_json_need_reals (json, "x", 0, 9, r, 2, err), "x: missing");
+    assert_error (dn_json_need_reals (json, "a", 0, 9, r, 1, err),
+                  "a: 2 values, expected 1");
+    assert_error (dn_json_need_reals (json, "a", 0, 1, r, 2, err),
+                  "a: value 1 is not a number in 0..1");
+    assert_error (dn_json_need_array (json, "a", 3, 4, err) ? 0 : -1,
+                  "a: 2 values, expected 3..4");
+    assert_error (dn_json_need_array (json, "o", 0, 4, err) ? 0 : -1,
+                  "expected an array");
+    assert_error (dn_json_need_object (json, "x", err) ? 0 : -1,
+                  "x: missing, expected an object");
+    assert_error (dn_json_need_object (json, "null", err) ? 0 : -1, "null: found null");
 }
 
 TEST ("bad members are named")

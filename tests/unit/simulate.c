@@ -26,7 +26,17 @@ static struct dn_sim cluster (int64_t nodes, int64_t gpus)
 
 static void simulate (const struct dn_sim *sim, struct dn_sim_job *jobs, int64_t n)
 {
-    assert_int_equal (dn_simulate (sim, jobs, n, NULL), 0);
+    assert_done (dn_simulate (sim, jobs, n, &unit_err));
+}
+
+static struct dn_sim_sums sum (const struct dn_sim *sim,
+                               struct dn_sim_job *jobs,
+                               int64_t n)
+{
+    struct dn_sim_sums sums;
+
+    assert_done (dn_sim_sum (sim, jobs, n, -1, &sums, &unit_err));
+    return sums;
 }
 
 #define assert_starts(job, start) assert_float_equal ((job).start_s, (start), 1e-6)
@@ -151,7 +161,7 @@ TEST ("limits end jobs")
     assert_ends (jobs[0], 60);
     assert_false (jobs[1].killed);
     assert_ends (jobs[1], 120);
-    assert_int_equal (dn_sim_sum (&sim, jobs, 2, -1, &sums, NULL), 0);
+    sums = sum (&sim, jobs, 2);
     assert_int_equal (sums.killed, 1);
     assert_float_equal (sums.lost_gpu_hours, 60.0 / 3600, 1e-9);
 }
@@ -204,7 +214,7 @@ TEST ("impossible jobs are counted")
     struct dn_sim_sums sums;
 
     simulate (&sim, jobs, 2);
-    assert_int_equal (dn_sim_sum (&sim, jobs, 2, -1, &sums, NULL), 0);
+    sums = sum (&sim, jobs, 2);
     assert_int_equal (sums.impossible, 1);
     assert_int_equal (sums.jobs, 1);
 }
@@ -233,7 +243,7 @@ TEST ("sums")
     struct dn_sim_sums sums;
 
     simulate (&sim, jobs, 3);
-    assert_int_equal (dn_sim_sum (&sim, jobs, 3, -1, &sums, NULL), 0);
+    sums = sum (&sim, jobs, 3);
     assert_float_equal (sums.wait_mean_s, 50.0 / 3, 1e-9);
     assert_float_equal (sums.end_mean_s, 175.0 / 3, 1e-9);
     assert_float_equal (sums.wait_median_s, 0, 1e-9);
@@ -246,25 +256,23 @@ TEST ("sums")
 TEST ("wrong input is refused")
 {
     struct dn_sim sim = cluster (1, 2);
-    struct dn_sim_job jobs[] = {job (5, 1, 1, 1), job (4, 1, 1, 1)};
+    struct dn_sim_job wrong[] = {JOB (4, 1, 1, 1),
+                                 JOB (6, 1, 1, 0),
+                                 JOB (6, 1, 1, NAN),
+                                 JOB (6, 1, NAN, 1),
+                                 JOB (6, 1, 1, 1)};
 
-    assert_int_equal (dn_simulate (&sim, jobs, 2, &unit_err), -1);
-    assert_non_null (strstr (unit_err.text, "job 1"));
-    jobs[1].submit_s = 6;
-    jobs[1].limits_s[0] = 0;
-    assert_int_equal (dn_simulate (&sim, jobs, 2, &unit_err), -1);
-    jobs[1].limits_s[0] = NAN;
-    assert_int_equal (dn_simulate (&sim, jobs, 2, &unit_err), -1);
-    jobs[1] = job (6, 1, NAN, 1);
-    assert_int_equal (dn_simulate (&sim, jobs, 2, &unit_err), -1);
-    jobs[1] = job (6, 1, 1, 1);
-    jobs[1].n_others = 1;
-    assert_int_equal (dn_simulate (&sim, jobs, 2, &unit_err), -1);
-    jobs[1] = job (6, 1, 1, 1);
-    sim.pools[0].gpus = 0;
-    assert_int_equal (dn_simulate (&sim, jobs, 2, &unit_err), -1);
-    sim.n_pools = 0;
-    assert_int_equal (dn_simulate (&sim, jobs, 2, &unit_err), -1);
+    wrong[4].n_others = 1;
+    for (size_t i = 0; i < DN_N_ELEMENTS (wrong); i++) {
+        struct dn_sim_job jobs[] = {job (5, 1, 1, 1), wrong[i]};
+
+        assert_error (dn_simulate (&sim, jobs, 2, &unit_err), "job 1");
+    }
+    wrong[4].n_others = 0;
+    for (; sim.n_pools >= 0; sim.n_pools--) {
+        sim.pools[0].gpus = 0;
+        assert_int_equal (dn_simulate (&sim, &wrong[4], 1, &unit_err), -1);
+    }
 }
 
 /* --- steering --------------------------------------------------------------------- */
@@ -293,26 +301,22 @@ static struct dn_sim_job open_job (double submit, double run, double limit)
 
 TEST ("an open job that would wait starts on another type, and has its time there")
 {
-    struct dn_sim_job jobs[2];
+    struct dn_sim_job jobs[2] = {{0}, open_job (10, 98, 100)};
     struct dn_sim sim = two_types (&jobs[0]);
-    struct dn_sim_sums sums;
 
-    jobs[1] = open_job (10, 98, 100);
     simulate (&sim, jobs, 2);
     assert_starts (jobs[1], 60);
     assert_int_equal (jobs[1].pool, 1);
     assert_ends (jobs[1], 60 + 196);
     assert_false (jobs[1].killed);
-    assert_int_equal (dn_sim_sum (&sim, jobs, 2, -1, &sums, NULL), 0);
-    assert_int_equal (sums.steered, 1);
+    assert_int_equal (sum (&sim, jobs, 2).steered, 1);
 }
 
 TEST ("a job on a type that was predicted to be as fast has time for the error of that")
 {
-    struct dn_sim_job jobs[2];
+    struct dn_sim_job jobs[2] = {{0}, open_job (10, 98, 100)};
     struct dn_sim sim = two_types (&jobs[0]);
 
-    jobs[1] = open_job (10, 98, 100);
     jobs[1].others[0] = (struct dn_sim_other){2, 103, 0.97};
     simulate (&sim, jobs, 2);
     assert_ends (jobs[1], 60 + 103);
@@ -321,11 +325,10 @@ TEST ("a job on a type that was predicted to be as fast has time for the error o
 
 TEST ("an open job with a start on its own type stays there")
 {
-    struct dn_sim_job jobs[3];
+    struct dn_sim_job jobs[2] = {{0}, open_job (10, 98, 100)};
     struct dn_sim sim = two_types (&jobs[0]);
 
     jobs[0].gpus = 1;
-    jobs[1] = open_job (10, 98, 100);
     simulate (&sim, jobs, 2);
     assert_starts (jobs[1], 10);
     assert_int_equal (jobs[1].pool, 0);
@@ -333,10 +336,9 @@ TEST ("an open job with a start on its own type stays there")
 
 TEST ("an open job stays if it ends no earlier elsewhere")
 {
-    struct dn_sim_job jobs[2];
+    struct dn_sim_job jobs[2] = {{0}, open_job (10, 1100, 1200)};
     struct dn_sim sim = two_types (&jobs[0]);
 
-    jobs[1] = open_job (10, 1100, 1200);
     simulate (&sim, jobs, 2);
     assert_starts (jobs[1], 1000);
     assert_int_equal (jobs[1].other, -1);
@@ -484,11 +486,11 @@ TEST ("limits change no work")
         jobs[i].limits_s[0] = jobs[i].run_s * 20;
     }
     simulate (&sim, jobs, N_JOBS);
-    assert_int_equal (dn_sim_sum (&sim, jobs, N_JOBS, -1, &loose, NULL), 0);
+    loose = sum (&sim, jobs, N_JOBS);
     for (int i = 0; i < N_JOBS; i++)
         jobs[i].limits_s[0] = jobs[i].run_s;
     simulate (&sim, jobs, N_JOBS);
-    assert_int_equal (dn_sim_sum (&sim, jobs, N_JOBS, -1, &exact, NULL), 0);
+    exact = sum (&sim, jobs, N_JOBS);
     assert_int_equal (exact.killed, 0);
     assert_float_equal (exact.gpu_hours, loose.gpu_hours, 1e-6);
 }
