@@ -7,6 +7,9 @@
 #include "rewrite/recorded.h"
 #include "scene.h"
 
+/* The record in 'text' is read into 'r'. */
+#define READ(text, r) assert_int_equal (dn_record_read (text, &(r), NULL), 1)
+
 #define WHOLE                                                                          \
     "{\"dnnest\":1,\"version\":\"0.2\",\"mode\":\"enforce\",\"verdict\":\"change\","   \
     "\"req\":{\"time_s\":86400,\"signal_s\":90,\"gpu\":\"a100\"},"                     \
@@ -18,8 +21,7 @@ TEST ("a record is found in other text")
 {
     struct dn_recorded r;
 
-    assert_int_equal (
-        dn_record_read ("note {a} \" " WHOLE " JS1:H4sI {\"x\":1}", &r, NULL), 1);
+    READ ("note {a} \" " WHOLE " JS1:H4sI {\"x\":1}", r);
     assert_true (r.changed);
     assert_int_equal (r.asked_s, 86400);
     assert_int_equal (r.signal_s, 90);
@@ -34,10 +36,20 @@ TEST ("a record is found in other text")
     assert_int_equal (r.rescued, 0);
     assert_int_equal (dn_record_read (NULL, &r, NULL), 0);
     assert_int_equal (dn_record_read ("JS1:{\"dnnest\" ", &r, NULL), 0);
-    assert_int_equal (
-        dn_record_read ("{\"dnnest\":1,\"req\":{\"unlimited\":1}}", &r, NULL), 1);
+    READ ("{\"dnnest\":1,\"req\":{\"unlimited\":1}}", r);
     assert_int_equal (r.asked_s, DN_UNLIMITED);
     assert_false (r.changed);
+}
+
+/* A record with a limit noted; and one with a move; kept for the test. */
+static char *note (const char *text, int64_t limit_s)
+{
+    return unit_keep (assert_made (dn_record_note (text, limit_s, &unit_err)), free);
+}
+
+static char *steer (const char *text, const struct dn_steering *to)
+{
+    return unit_keep (assert_made (dn_record_steer (text, to, &unit_err)), free);
 }
 
 TEST ("a record that is accepted is accepted when it was written again")
@@ -49,7 +61,7 @@ TEST ("a record that is accepted is accepted when it was written again")
         "{\"dnnest\":1,\"why\":\"a|b\"}",
     };
     struct dn_recorded r;
-    dn_cleanup (dn_free_ptr) char *noted = NULL;
+    char *noted;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (refused); i++) {
         assert_int_equal (dn_record_read (refused[i], &r, &unit_err), -1);
@@ -57,12 +69,11 @@ TEST ("a record that is accepted is accepted when it was written again")
             unit_err.text,
             "record: a '|' or a byte that is not printable ASCII, expected none");
     }
-    noted = dn_record_note (
-        "{\"dnnest\":1,\"x\":\"\\u0004\\u007c\\u00e9\\u007f\"}", 7200, &unit_err);
+    noted = note ("{\"dnnest\":1,\"x\":\"\\u0004\\u007c\\u00e9\\u007f\"}", 7200);
     assert_string_equal (noted,
                          "{\"dnnest\":1,\"x\":\"\\u0004\\u007c???\","
                          "\"later\":[7200]}");
-    assert_int_equal (dn_record_read (noted, &r, &unit_err), 1);
+    READ (noted, r);
 }
 
 TEST ("a record that is not valid is refused")
@@ -107,7 +118,7 @@ TEST ("a record has no more than its bytes")
     memset (text, ' ', sizeof (text));
     memcpy (text, "{\"dnnest\":1", 11);
     memcpy (text + DN_RECORD_MAX - 1, "} x", 4);
-    assert_int_equal (dn_record_read (text, &r, NULL), 1);
+    READ (text, r);
     memcpy (text + DN_RECORD_MAX - 1, " }x", 4);
     assert_int_equal (dn_record_read (text, &r, NULL), -1);
 }
@@ -115,11 +126,9 @@ TEST ("a record has no more than its bytes")
 TEST ("a limit is noted and all else is kept")
 {
     struct dn_recorded r;
-    char *text =
-        unit_keep (dn_record_note ("note " WHOLE " JS1:abc", 7200, NULL), free);
-    char *twice;
+    char *text = note ("note " WHOLE " JS1:abc", 7200);
+    char *twice = note (text, DN_UNSET);
 
-    assert_non_null (text);
     assert_string_equal (text,
                          "note {\"dnnest\":1,\"version\":\"0.2\",\"mode\":\"enforce\","
                          "\"verdict\":\"change\",\"req\":{\"time_s\":86400,"
@@ -127,34 +136,25 @@ TEST ("a limit is noted and all else is kept")
                          "\"gpu\":\"v100\"},\"pred\":{\"train_s\":3000,\"p95_s\":5000,"
                          "\"p99_s\":7000},\"spec\":\"app={x}\\\"\\u007c\","
                          "\"later\":[7200]} JS1:abc");
-    twice = dn_record_note (text, DN_UNSET, NULL);
-    assert_non_null (twice);
     assert_contains (twice, "\"later\":[7200],\"rescued\":1} JS1:abc");
-    assert_int_equal (dn_record_read (twice, &r, NULL), 1);
+    READ (twice, r);
     assert_int_equal (r.n_later, 1);
     assert_int_equal (r.later_s[0], 7200);
     assert_int_equal (r.rescued, 1);
-    free (twice);
     assert_null (dn_record_note ("no record", 60, NULL));
 }
 
 TEST ("the last limits are kept")
 {
-    char *text = strdup (WHOLE);
+    const char *text = WHOLE;
     struct dn_recorded r;
 
-    for (int i = 1; i <= DN_EXTENSIONS_MAX + 3; i++) {
-        char *next = dn_record_note (text, 3600 * i, NULL);
-
-        assert_non_null (next);
-        free (text);
-        text = next;
-    }
-    assert_int_equal (dn_record_read (text, &r, NULL), 1);
+    for (int i = 1; i <= DN_EXTENSIONS_MAX + 3; i++)
+        text = note (text, 3600 * i);
+    READ (text, r);
     assert_int_equal (r.n_later, DN_EXTENSIONS_MAX);
     for (int i = 0; i < DN_EXTENSIONS_MAX; i++)
         assert_int_equal (r.later_s[i], 3600 * (i + 4));
-    free (text);
 }
 
 #define OPENED                                                                              \
@@ -167,7 +167,7 @@ TEST ("the types of an open job are read")
 {
     struct dn_recorded r;
 
-    assert_int_equal (dn_record_read (OPENED "}", &r, NULL), 1);
+    READ (OPENED "}", r);
     assert_int_equal (r.n_open, 4);
     assert_string_equal (r.set_features, "a");
     assert_string_equal (r.open[1].partition, "p");
@@ -190,7 +190,7 @@ TEST ("a limit follows the type, and back again")
 {
     struct dn_recorded r;
 
-    assert_int_equal (dn_record_read (OPENED "}", &r, NULL), 1);
+    READ (OPENED "}", r);
     assert_int_equal (dn_open_limit (&r, 3600, 0, 0), 3600);
     assert_int_equal (dn_open_limit (&r, 3600, 0, 1), 7020);
     assert_int_equal (dn_open_limit (&r, 3660, 0, 1), 7140); /* 118.95 minutes */
@@ -209,7 +209,7 @@ TEST ("a job of which Slurm chooses the type has the limit of the slowest")
 {
     struct dn_recorded r;
 
-    assert_int_equal (dn_record_read (OPENED ",\"either\":1}", &r, NULL), 1);
+    READ (OPENED ",\"either\":1}", r);
     assert_int_equal (dn_open_now (&r), 1);
     assert_string_equal (dn_recorded_gpu (&r), "");
     assert_true (dn_recorded_there (&r, 100) == 100);
@@ -217,51 +217,40 @@ TEST ("a job of which Slurm chooses the type has the limit of the slowest")
 
 TEST ("a job that was moved at its submission is at home there")
 {
+#define OPEN "\"open\":[{\"gpu\":\"a\",\"slow\":100},{\"gpu\":\"b\",\"slow\":150}]"
     const struct dn_steering to = {"a", 3600, 36000, 1700000000};
     struct dn_recorded r;
-    char *moved;
 
-    assert_int_equal (
-        dn_record_read (
-            "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\",\"req\":"
-            "{\"time_s\":36000},\"set\":{\"time_s\":7020,\"cap_s\":70200,"
-            "\"gpu\":\"b\"},\"open\":[{\"gpu\":\"a\",\"slow\":100},"
-            "{\"gpu\":\"b\",\"slow\":150}]}",
-            &r,
-            NULL),
-        1);
+    READ ("{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\",\"req\":"
+          "{\"time_s\":36000},\"set\":{\"time_s\":7020,\"cap_s\":70200,"
+          "\"gpu\":\"b\"}," OPEN "}",
+          r);
     assert_int_equal (dn_open_home (&r), 1);
     assert_int_equal (dn_open_now (&r), 1);
     assert_int_equal (dn_recorded_cap (&r), 70200);
     assert_true (dn_recorded_there (&r, 150) == 150);
     assert_int_equal (dn_open_limit (&r, 7020, 1, 0), 3600);
-    moved = dn_record_steer (
-        "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\",\"set\":{\"gpu\":\"b\"},"
-        "\"open\":[{\"gpu\":\"a\",\"slow\":100},{\"gpu\":\"b\",\"slow\":150}]}",
-        &to,
-        NULL);
-    assert_int_equal (dn_record_read (moved, &r, NULL), 1);
+    READ (steer ("{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\",\"set\":{"
+                 "\"gpu\":\"b\"}," OPEN "}",
+                 &to),
+          r);
     assert_int_equal (dn_open_now (&r), 0);
     assert_true (dn_recorded_there (&r, 150) == 100);
     assert_int_equal (dn_recorded_cap (&r), 36000);
-    free (moved);
 }
 
 TEST ("a move is set, replaced and dropped, and ends what came later")
 {
     const struct dn_steering steering = {"b", 7020, 70200, 1700000000};
     const struct dn_steering other = {"c", 3600, DN_UNSET, 1700000060};
-    char *moved = unit_keep (
-        dn_record_steer (OPENED ",\"later\":[7200]}", &steering, NULL), free);
-    char *again;
-    char *back;
+    char *moved = steer (OPENED ",\"later\":[7200]}", &steering);
+    char *again = steer (moved, &other);
     struct dn_recorded r;
 
-    assert_non_null (moved);
     assert_contains (moved,
                      "],\"steer\":{\"gpu\":\"b\",\"time_s\":7020,\"cap_s\":70200,"
                      "\"at_s\":1700000000}}");
-    assert_int_equal (dn_record_read (moved, &r, NULL), 1);
+    READ (moved, r);
     assert_int_equal (r.n_later, 0);
     assert_int_equal (dn_open_now (&r), 1);
     assert_string_equal (dn_recorded_gpu (&r), "b");
@@ -269,14 +258,10 @@ TEST ("a move is set, replaced and dropped, and ends what came later")
     assert_int_equal (dn_recorded_set (&r), 7020);
     assert_int_equal (dn_recorded_written (&r), 7020);
     assert_true (dn_recorded_there (&r, 100) == 150);
-    again = dn_record_steer (moved, &other, NULL);
-    assert_int_equal (dn_record_read (again, &r, NULL), 1);
+    READ (again, r);
     assert_string_equal (r.steer_gpu, "c");
     assert_int_equal (r.cap_s, DN_UNSET);
-    back = dn_record_steer (again, NULL, NULL);
-    assert_string_equal (back, OPENED "}");
-    free (again);
-    free (back);
+    assert_string_equal (steer (again, NULL), OPENED "}");
     assert_null (dn_record_steer ("none", &steering, NULL));
 }
 
@@ -290,18 +275,14 @@ TEST ("a long record loses what it can spare")
     dn_buf_add (&buf,
                 "{\"dnnest\":1,\"req\":{\"time_s\":86400},\"pred\":{\"p95_s\":5000},"
                 "\"why\":\"long\",\"warn\":\"limit\",\"spec\":\"");
-    while (buf.len < DN_RECORD_MAX - 2)
-        dn_buf_add (&buf, "x");
-    dn_buf_add (&buf, "\"}");
-    noted = dn_record_note (text, 7200, NULL);
-    assert_non_null (noted);
+    dn_buf_add (&buf, "%s\"}", unit_repeat ("x", DN_RECORD_MAX - 2 - buf.len));
+    noted = note (text, 7200);
     assert_true (strlen (noted) <= DN_RECORD_MAX);
     assert_null (strstr (noted, "why"));
-    assert_int_equal (dn_record_read (noted, &r, NULL), 1);
+    READ (noted, r);
     assert_int_equal (r.p95_s, 5000);
     assert_int_equal (r.asked_s, 86400);
     assert_int_equal (r.later_s[0], 7200);
-    free (noted);
 }
 
 TEST ("what the plugin writes is read")
@@ -312,7 +293,7 @@ TEST ("what the plugin writes is read")
 
     job.signal_s = 120;
     advice = scene_advise ("Mode=enforce\nTimeLimit=limit", &job);
-    assert_int_equal (dn_record_read (advice->patch.record, &r, NULL), 1);
+    READ (advice->patch.record, r);
     assert_true (r.changed);
     assert_int_equal (r.asked_s, 86400);
     assert_int_equal (r.signal_s, 120);

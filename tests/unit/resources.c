@@ -11,9 +11,9 @@ static struct dn_estimate estimate (const char *text, int device)
     return white_estimate (text, device, 0);
 }
 
-static double memory (const char *text, int device)
+static double gib (const char *text, int device)
 {
-    return estimate (text, device).gpu_mem.p50;
+    return estimate (text, device).gpu_mem.p50 / DN_GIB;
 }
 
 static double sum_of_classes (const struct dn_estimate *e)
@@ -44,12 +44,10 @@ TEST ("the classes of memory add up at either peak")
 
 TEST ("gradients take the place of activations")
 {
-    struct dn_estimate one =
-        estimate ("model=bert_large,batch=8,gpus=1,optimizer=adam", A100);
-    struct dn_estimate four =
-        estimate ("model=bert_large,batch=8,gpus=4,optimizer=adam", A100);
-    struct dn_estimate parts =
-        estimate ("model=bert_large,batch=8,grad_accum=2,optimizer=adam", A100);
+#define BERT "model=bert_large,batch=8,optimizer=adam,"
+    struct dn_estimate one = estimate (BERT "gpus=1", A100);
+    struct dn_estimate four = estimate (BERT "gpus=4", A100);
+    struct dn_estimate parts = estimate (BERT "grad_accum=2", A100);
 
     assert_true (four.memory[DN_MEMORY_BUCKETS] > 0);
     assert_near (four.gpu_mem.p50, one.gpu_mem.p50);
@@ -78,7 +76,7 @@ TEST ("more of anything needs more memory")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (pairs); i++)
-        if (!(memory (pairs[i][0], A100) < memory (pairs[i][1], A100)))
+        if (!(gib (pairs[i][0], A100) < gib (pairs[i][1], A100)))
             fail_msg ("%s does not need less than %s", pairs[i][0], pairs[i][1]);
 }
 
@@ -122,7 +120,7 @@ TEST ("measured memory is met within 15 %")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
-        double ratio = memory (rows[i].text, rows[i].device) / DN_GIB / rows[i].gib;
+        double ratio = gib (rows[i].text, rows[i].device) / rows[i].gib;
 
         if (ratio < 0.85 || ratio > 1.15)
             fail_msg ("%s: %.2f of measured", rows[i].text, ratio);
@@ -131,53 +129,39 @@ TEST ("measured memory is met within 15 %")
 
 TEST ("a loss that works on parts needs less memory")
 {
-#define LARGE_HEAD "model=llama_3.2_1b,batch=4,seq_len=2048,precision=bf16_pure,loss="
-    const double logits = 4.0 * 2048 * 128256;
-    double full = memory (LARGE_HEAD "full", A100);
-    double chunked = memory (LARGE_HEAD "chunked", A100);
-    double fused = memory (LARGE_HEAD "fused", A100);
+#define LARGE_HEAD "model=llama_3.2_1b,batch=4,seq_len=2048,precision=bf16_pure"
+    const double logits = 4.0 * 2048 * 128256 / DN_GIB;
+    double full = gib (LARGE_HEAD ",loss=full", A100);
+    double chunked = gib (LARGE_HEAD ",loss=chunked", A100);
 
-    assert_near (full,
-                 memory ("model=llama_3.2_1b,batch=4,seq_len=2048,"
-                         "precision=bf16_pure",
-                         A100));
+    assert_near (full, gib (LARGE_HEAD, A100));
     /* Seven eighths of three arrays of 4 bytes; then nearly all of one of 2. */
-    assert_near ((full - chunked) / DN_GIB, 12 * logits * 7 / 8 * 1.01 / DN_GIB);
-    assert_true (fused < chunked - logits);
+    assert_near (full - chunked, 12 * logits * 7 / 8 * 1.01);
+    assert_true (gib (LARGE_HEAD ",loss=fused", A100) < chunked - logits);
 }
 
 TEST ("PyTorch's selective checkpointing keeps products of blocks")
 {
-#define SELECTED "model=llama_3_8b,batch=2,seq_len=8192,precision=bf16,optimizer=adamw,"
-    const char *shards =
-        "parallel=fsdp,gpus=8,framework=pytorch,since=2025,checkpointing=";
-    char *text;
-    double gib[3];
+#define SELECTED                                                                       \
+    "model=llama_3_8b,batch=2,seq_len=8192,precision=bf16,optimizer=adamw,gpus=8,"     \
+    "parallel=fsdp,framework=pytorch,since=2025,checkpointing="
+    double selective = gib (SELECTED "selective", A100);
 
-    for (int i = 0; i < 3; i++) {
-        text = unit_text (SELECTED "%s%s",
-                          shards,
-                          i == 0   ? "none"
-                          : i == 1 ? "selective"
-                                   : "full");
-        gib[i] = memory (text, A100) / DN_GIB;
-    }
-    assert_true (gib[0] > 1.5 * gib[1] && gib[1] > 1.2 * gib[2]);
+    assert_true (gib (SELECTED "none", A100) > 1.5 * selective);
+    assert_true (selective > 1.2 * gib (SELECTED "full", A100));
     /* gpu_memory_3.csv, pytorch/torchtitan: 82.4 reserved */
-    assert_true (fabs (gib[1] / (82.4 + 1.5) - 1) < 0.1);
+    assert_true (fabs (selective / (82.4 + 1.5) - 1) < 0.1);
 }
 
 TEST ("a stage of a pipeline has most micro-batches or the head")
 {
 #define STAGES                                                                         \
     "model=gpt2,layers=32,hidden=4096,heads=32,vocab=50304,seq_len=2048,"              \
-    "global_batch=64,micro_batch=1,gpus=4,pp=4,framework=megatron,since=2024,"
-    double small = memory (STAGES "precision=bf16,optimizer=adam", A100);
-    double large =
-        memory (STAGES "precision=bf16,optimizer=adam,head=classifier", A100);
-
+    "global_batch=64,micro_batch=1,gpus=4,pp=4,framework=megatron,since=2024,"         \
+    "precision=bf16,optimizer=adam"
     /* The first stage decides, which has no head. */
-    assert_true (fabs (small / large - 1) < 0.03);
+    assert_true (fabs (gib (STAGES, A100) / gib (STAGES ",head=classifier", A100) - 1)
+                 < 0.03);
 }
 
 TEST ("the spread is wider where less is known")
@@ -228,9 +212,12 @@ TEST ("power lies between floor and limit")
     assert_in_range (waiting, 40, 75);
     assert_in_range (working, 250, 290);
     for (int limit = 100; limit <= 350; limit += 50) {
-        char *text =
-            unit_text ("model=bert_base,batch=32,precision=fp32,power_limit=%d", limit);
-        double power = estimate (text, V100).power_w;
+        double power =
+            estimate (
+                unit_text ("model=bert_base,batch=32,precision=fp32,power_limit=%d",
+                           limit),
+                V100)
+                .power_w;
 
         assert_true (power <= limit && power >= last);
         if (limit <= 200)
@@ -252,14 +239,12 @@ TEST ("a device that hardly works draws Idle, or a share of its limit")
 
 TEST ("a recurrent layer draws less than other layers")
 {
-    struct dn_estimate speech =
-        estimate ("model=deepspeech2,batch=64,precision=fp32", V100);
-    struct dn_estimate images =
-        estimate ("model=resnet50,batch=64,precision=fp32", V100);
+    double speech =
+        estimate ("model=deepspeech2,batch=64,precision=fp32", V100).power_w;
+    double images = estimate ("model=resnet50,batch=64,precision=fp32", V100).power_w;
 
     /* energy_3.csv and energy.csv: 191 and 223 W of a V100's 250 */
-    assert_true (speech.power_w < 0.92 * images.power_w);
-    assert_true (speech.power_w > 0.6 * images.power_w);
+    assert_true (speech < 0.92 * images && speech > 0.6 * images);
 }
 
 TEST ("the bound of the power ends at the limit")
@@ -298,41 +283,33 @@ TEST ("a lower power limit slows kernels")
 
 TEST ("a compiled step waits for no host")
 {
-    struct white run = white_of ("model=mobilenet_v2,batch=8,precision=fp16", A100);
-    struct dn_device device = *run.device;
-    struct dn_case c = {&run.site->constants, &run.spec, &run.graph, &device, 0};
-    struct dn_estimate launched;
+    const char *text = "model=mobilenet_v2,batch=8,precision=fp16";
+    struct dn_device device = scene_plain ()->catalogue.devices[A100];
+    struct dn_estimate launched = white_estimate_on (text, &device, 0);
     struct dn_estimate compiled;
-    struct dn_estimate shared;
 
-    dn_whitebox (&c, &launched);
     device.compiled = 1;
-    dn_whitebox (&c, &compiled);
+    compiled = white_estimate_on (text, &device, 0);
     assert_near (compiled.stage_s[DN_STAGE_HOST], 0);
     assert_true (compiled.step_s.p50 < launched.step_s.p50 / 4);
     device.sustained = 0.5;
-    dn_whitebox (&c, &shared);
-    assert_near (shared.stage_s[DN_STAGE_FORWARD],
+    assert_near (white_estimate_on (text, &device, 0).stage_s[DN_STAGE_FORWARD],
                  2 * compiled.stage_s[DN_STAGE_FORWARD]);
 }
 
 TEST ("data on the chip move at its rate")
 {
-    struct white run = white_of ("model=resnet50,batch=128,precision=fp16", A100);
-    struct dn_device device = *run.device;
-    struct dn_case c = {&run.site->constants, &run.spec, &run.graph, &device, 0};
-    struct dn_estimate off;
-    struct dn_estimate on;
-    struct dn_estimate small;
+#define FORWARD                                                                        \
+    white_estimate_on ("model=resnet50,batch=128,precision=fp16", &device, 0)          \
+        .stage_s[DN_STAGE_FORWARD]
+    struct dn_device device = scene_plain ()->catalogue.devices[A100];
+    double off = FORWARD;
 
-    dn_whitebox (&c, &off);
     device.chip_bw = 100 * device.bandwidth;
     device.l2 = 1e12;
-    dn_whitebox (&c, &on);
+    assert_true (FORWARD < off);
     device.l2 = 1;
-    dn_whitebox (&c, &small);
-    assert_true (on.stage_s[DN_STAGE_FORWARD] < off.stage_s[DN_STAGE_FORWARD]);
-    assert_near (small.stage_s[DN_STAGE_FORWARD], off.stage_s[DN_STAGE_FORWARD]);
+    assert_near (FORWARD, off);
 }
 
 TEST ("throughput rises with CPUs and levels off")
@@ -367,17 +344,13 @@ TEST ("crowded workers deliver less")
 
 TEST ("host memory follows processes and loaders")
 {
-    double plain = estimate ("model=resnet50,batch=64,workers=2", V100).host_mem;
-    double many = estimate ("model=resnet50,batch=64,workers=8", V100).host_mem;
-    double four = estimate ("model=resnet50,batch=64,workers=2,gpus=4", V100).host_mem;
-    double spread =
-        estimate ("model=resnet50,batch=64,workers=2,gpus=4,nodes=4", V100).host_mem;
-    double none =
-        estimate ("model=resnet50,batch=64,workers=2,input=synthetic", V100).host_mem;
+#define HOST(keys) estimate ("model=resnet50,batch=64,workers=" keys, V100).host_mem
+    double plain = HOST ("2");
+    double four = HOST ("2,gpus=4");
 
-    assert_true (none < plain && plain < many);
+    assert_true (HOST ("2,input=synthetic") < plain && plain < HOST ("8"));
     assert_true (four > 3.5 * plain && four <= 4 * plain);
-    assert_near (spread, plain);
+    assert_near (HOST ("2,gpus=4,nodes=4"), plain);
     assert_in_range (plain / DN_GIB, 4, 12);
 }
 
@@ -390,14 +363,10 @@ TEST ("carbon is energy times intensity")
 
 TEST ("a run is longer than its steps")
 {
-    struct dn_estimate e =
-        estimate ("model=resnet50,batch=64,samples=64000,epochs=10,eval_every=1000,"
-                  "eval_samples=6400",
-                  V100);
-    struct dn_estimate often =
-        estimate ("model=resnet50,batch=64,samples=64000,epochs=10,eval_every=100,"
-                  "eval_samples=6400",
-                  V100);
+#define EVALUATED                                                                      \
+    "model=resnet50,batch=64,samples=64000,epochs=10,eval_samples=6400,eval_every="
+    struct dn_estimate e = estimate (EVALUATED "1000", V100);
+    struct dn_estimate often = estimate (EVALUATED "100", V100);
 
     assert_near (e.n_steps, 10000);
     assert_true (e.train_s.p50 > 10000 * e.step_s.p50);
