@@ -225,7 +225,6 @@ void dn_state_take (struct dn_state *state)
 
 void dn_state_give (struct dn_state *state)
 {
-    (void) state;
 }
 
 void dn_trace_hand_over (struct dn_event *event)

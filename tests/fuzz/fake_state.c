@@ -199,7 +199,6 @@ void dn_state_take (struct dn_state *state)
 
 void dn_state_give (struct dn_state *state)
 {
-    (void) state;
 }
 
 /* The line of the decision log must be a single line of JSON. */

@@ -39,7 +39,6 @@ SYMBOL spank_context_t spank_context (void)
 
 SYMBOL spank_err_t spank_option_register (spank_t spank, struct spank_option *option)
 {
-    (void) spank;
     registered = option;
     return ESPANK_SUCCESS;
 }
@@ -49,7 +48,6 @@ SYMBOL spank_err_t spank_job_control_setenv (spank_t spank,
                                              const char *value,
                                              int overwrite)
 {
-    (void) spank;
     assert_int_equal (overwrite, 1);
     if (setenv_result != ESPANK_SUCCESS)
         return setenv_result;
@@ -72,7 +70,6 @@ SYMBOL spank_err_t spank_getenv (spank_t spank, const char *name, char *buf, int
 {
     const char *value = strcmp (name, "PYTHONPATH") == 0 ? task_path : task_hook;
 
-    (void) spank;
     if (!value)
         return ESPANK_ENV_NOEXIST;
     return snprintf (buf, (size_t) len, "%s", value) < len ? ESPANK_SUCCESS
@@ -84,7 +81,6 @@ SYMBOL spank_err_t spank_setenv (spank_t spank,
                                  const char *value,
                                  int overwrite)
 {
-    (void) spank;
     assert_int_equal (overwrite, 1);
     assert_string_equal (name, "PYTHONPATH");
     snprintf (set_path, sizeof (set_path), "%s", value);
@@ -93,7 +89,6 @@ SYMBOL spank_err_t spank_setenv (spank_t spank,
 
 SYMBOL const char *spank_strerror (spank_err_t err)
 {
-    (void) err;
     return "no reason";
 }
 

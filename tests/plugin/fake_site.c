@@ -73,7 +73,6 @@ static int n_jobs;
 
 static void stop_if_running (void *flag)
 {
-    (void) flag;
     if (running)
         stop_plugin ();
 }

@@ -38,7 +38,6 @@ SLURM_SYMBOL void *slurm_xcalloc (size_t count,
     struct block *block = NULL;
     bool fails;
 
-    (void) clear;
     pthread_mutex_lock (&lock);
     fails = stand_in_allocations_left == 0;
     if (stand_in_allocations_left > 0)

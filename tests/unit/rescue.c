@@ -5,7 +5,8 @@
  */
 #include "unit.h"
 
-#include <sys/stat.h>
+#include <errno.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "jobs_table.h"
@@ -25,32 +26,24 @@ struct dn_link {
     bool lose;      /* the answer to the next change is lost */
     bool refuse;    /* all changes */
     bool refuse_update;
-    char gres[DN_TRES_MAX];
-    char partition[DN_NAME_MAX];
-    char features[DN_NAME_MAX];
-    int64_t limit_s;
-    int64_t mem_mb;
+    struct dn_link_change change; /* the last one; its texts are kept */
 };
 
 static struct dn_link slurm;
 
 int dn_link_conf (struct dn_link *link, struct dn_link_conf *conf, struct dn_err *err)
 {
-    (void) err;
     *conf = (struct dn_link_conf){.cluster = "c", .slurm = link->slurm};
     return 0;
 }
 
 int dn_link_jobs (struct dn_link *link, struct dn_err *err)
 {
-    (void) link;
-    (void) err;
     return 0;
 }
 
 void dn_link_jobs_drop (struct dn_link *link)
 {
-    (void) link;
 }
 
 int dn_link_jobs_each (struct dn_link *link, dn_link_job_f take, void *to)
@@ -64,14 +57,11 @@ int dn_link_job_now (struct dn_link *link,
                      void *to,
                      struct dn_err *err)
 {
-    (void) raw_id;
-    (void) err;
     return take (to, &link->job);
 }
 
 int64_t dn_link_now (const struct dn_link *link)
 {
-    (void) link;
     return NOW;
 }
 
@@ -111,24 +101,17 @@ int dn_link_update (struct dn_link *link,
                     struct dn_err *err)
 {
     assert_int_equal (link->job.phase, DN_PHASE_PENDING);
-    snprintf (link->gres, sizeof (link->gres), "%s", change->gres ? change->gres : "");
-    snprintf (link->partition,
-              sizeof (link->partition),
-              "%s",
-              change->partition ? change->partition : "");
-    snprintf (link->features,
-              sizeof (link->features),
-              "%s",
-              change->features ? change->features : "");
     snprintf (link->comment, sizeof (link->comment), "%s", change->admin_comment);
-    link->limit_s = change->limit_s;
-    link->mem_mb = change->mem_mb;
+    link->change = *change;
+    link->change.gres = unit_text ("%s", change->gres ? change->gres : "");
+    link->change.features = unit_text ("%s", change->features ? change->features : "");
+    link->change.partition =
+        unit_text ("%s", change->partition ? change->partition : "");
     return call (link, "U", err);
 }
 
 int dn_link_release (struct dn_link *link, const char *name, struct dn_err *err)
 {
-    (void) name;
     return call (link, "R", err);
 }
 
@@ -190,20 +173,20 @@ static void begin (void)
     assert_non_null (scene.memory);
 }
 
-static int pass (void)
+/* It fails or not, and all calls since the beginning are these. */
+static void pass (int expected, const char *calls)
 {
-    int rc;
-
     slurm.job.std_out = scratch_path ("out");
-    rc = dn_task_rescue.run (scene.memory, &scene.d, &scene.err);
+    assert_int_equal (dn_task_rescue.run (scene.memory, &scene.d, &scene.err),
+                      expected);
     dn_jobs_drop (&scene.d);
-    return rc;
+    assert_string_equal (slurm.calls, calls);
 }
 
 /* Skip the test on a kernel without openat2 (). */
 static void needs_openat2 (void)
 {
-    if (slurm.calls[0] == '\0' && sim_ticks[DN_TICK_FALSE_FITS] == 0)
+    if (syscall (SYS_openat2, -1, NULL, NULL, 0) < 0 && errno == ENOSYS)
         skip ();
 }
 
@@ -213,33 +196,35 @@ int before_test (void **state)
     return 0;
 }
 
-int after_test (void **state)
+int after_tests (void **state)
 {
     end ();
     return 0;
 }
 
+/* The second run fails, too: the job was rescued once. */
+static void fail_again (const char *state)
+{
+    slurm.job.phase = DN_PHASE_ENDED;
+    slurm.job.state = state;
+    slurm.job.start = NOW;
+    pass (0, "QUR");
+    assert_contains (sim_said, "started again before");
+}
+
 TEST ("a moved job out of memory gets its request back")
 {
-    assert_int_equal (pass (), 0);
     needs_openat2 ();
-    assert_string_equal (slurm.calls, "QUR");
-    assert_string_equal (slurm.gres, "gres/gpu:a100:4,gres/tmp:1");
-    assert_string_equal (slurm.partition, "big");
-    assert_int_equal (slurm.limit_s, 36000);
+    pass (0, "QUR");
+    assert_string_equal (slurm.change.gres, "gres/gpu:a100:4,gres/tmp:1");
+    assert_string_equal (slurm.change.partition, "big");
+    assert_int_equal (slurm.change.limit_s, 36000);
     assert_contains (slurm.comment, "\"rescued\":1");
     assert_int_equal (sim_ticks[DN_TICK_RESCUED], 1);
     assert_int_equal (sim_ticks[DN_TICK_FALSE_FITS], 1);
     assert_contains (sim_said, "chosen by dnnest: started again");
-    assert_int_equal (pass (), 0);
-    assert_string_equal (slurm.calls, "QUR");
-    /* The second run fails, too: it was rescued once. */
-    slurm.job.phase = DN_PHASE_ENDED;
-    slurm.job.state = "FAILED";
-    slurm.job.start = NOW;
-    assert_int_equal (pass (), 0);
-    assert_string_equal (slurm.calls, "QUR");
-    assert_contains (sim_said, "started again before");
+    pass (0, "QUR");
+    fail_again ("FAILED");
 }
 
 /* No Slurm is too old for it, and no variable of the job names the type. */
@@ -252,7 +237,8 @@ TEST ("an open job out of memory goes back to the type that it requested")
         "{\"gpu\":\"v100\",\"features\":\"v100\",\"slow\":160}],\"steer\":{"
         "\"gpu\":\"v100\",\"time_s\":74880,\"cap_s\":74880,\"at_s\":1699990000}}";
 
-    for (int i = 0; i < 3; i++) {
+    needs_openat2 ();
+    for (int i = 2; i >= 0; i--) {
         begin ();
         strcpy (slurm.comment, open);
         slurm.slurm = 2205;
@@ -260,44 +246,31 @@ TEST ("an open job out of memory goes back to the type that it requested")
         slurm.job.features = i == 1 ? "a100" : "v100";
         if (i == 2) /* it was not moved */
             strcpy (strstr (slurm.comment, ",\"steer\""), "}");
-        assert_int_equal (pass (), 0);
-        if (i == 0)
-            needs_openat2 ();
-        assert_string_equal (slurm.calls, i == 0 ? "QUR" : "");
+        pass (0, i == 0 ? "QUR" : "");
     }
-    begin ();
-    strcpy (slurm.comment, open);
-    slurm.slurm = 2205;
-    slurm.job.gres = "gres:gpu:4";
-    slurm.job.features = "v100";
-    assert_int_equal (pass (), 0);
-    assert_string_equal (slurm.features, "a100");
-    assert_string_equal (slurm.gres, "");
-    assert_int_equal (slurm.limit_s, 36000);
+    assert_string_equal (slurm.change.features, "a100");
+    assert_string_equal (slurm.change.gres, "");
+    assert_int_equal (slurm.change.limit_s, 36000);
     assert_contains (sim_said, "on v100, chosen by dnnest: started again");
 }
 
 TEST ("an answer that is lost is made good")
 {
-    slurm.lose = true;
-    assert_int_equal (pass (), -1);
-    assert_string_equal (slurm.calls, "Q");
-    slurm.lose = true;
-    assert_int_equal (pass (), -1);
-    assert_string_equal (slurm.calls, "QU");
-    slurm.lose = true;
-    assert_int_equal (pass (), -1);
-    assert_int_equal (pass (), 0);
-    assert_string_equal (slurm.calls, "QUUUR");
+    static const char *const calls[] = {"Q", "QU", "QUU"};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (calls); i++) {
+        slurm.lose = true;
+        pass (-1, calls[i]);
+    }
+    pass (0, "QUUUR");
     assert_int_equal (sim_ticks[DN_TICK_RESCUED], 1);
 }
 
 TEST ("a refusal ends the rescue")
 {
     slurm.refuse = true;
-    assert_int_equal (pass (), 0);
-    assert_int_equal (pass (), 0);
-    assert_string_equal (slurm.calls, "Q");
+    for (int i = 0; i < 2; i++)
+        pass (0, "Q");
     assert_int_equal (sim_ticks[DN_TICK_NOT_RESCUED], 1);
     assert_contains (sim_said, "rescue: job 12: refused: not started again");
 }
@@ -305,9 +278,8 @@ TEST ("a refusal ends the rescue")
 TEST ("a refused request leaves the job held")
 {
     slurm.refuse_update = true;
-    assert_int_equal (pass (), 0);
-    assert_int_equal (pass (), 0);
-    assert_string_equal (slurm.calls, "QU");
+    for (int i = 0; i < 2; i++)
+        pass (0, "QU");
     assert_int_equal (sim_ticks[DN_TICK_NOT_RESCUED], 1);
     assert_contains (sim_said, "rescue: job 12: refused: it stays held");
 }
@@ -315,8 +287,7 @@ TEST ("a refused request leaves the job held")
 TEST ("a dry run changes nothing")
 {
     scene.d.dry_run = true;
-    assert_int_equal (pass (), 0);
-    assert_string_equal (slurm.calls, "");
+    pass (0, "");
     assert_contains (sim_said, "would be started again");
 }
 
@@ -325,8 +296,7 @@ TEST ("a dry run changes nothing")
     do {                                                                               \
         scene ();                                                                      \
         changes;                                                                       \
-        pass ();                                                                       \
-        assert_string_equal (slurm.calls, called);                                     \
+        pass (0, called);                                                              \
     } while (0)
 #define REFUSED(scene, changes, says)                                                  \
     do {                                                                               \
@@ -384,20 +354,14 @@ static void begin_killed (void)
 TEST ("a job that was killed with less host memory gets its request back")
 {
     begin_killed ();
-    assert_int_equal (pass (), 0);
-    assert_string_equal (slurm.calls, "QUR");
-    assert_int_equal (slurm.mem_mb, 320000);
-    assert_int_equal (slurm.limit_s, 36000);
-    assert_string_equal (slurm.gres, "");
+    pass (0, "QUR");
+    assert_int_equal (slurm.change.mem_mb, 320000);
+    assert_int_equal (slurm.change.limit_s, 36000);
+    assert_string_equal (slurm.change.gres, "");
     assert_contains (slurm.comment, "\"rescued\":1");
     assert_contains (sim_said, "out of host memory, lowered by dnnest: started again");
     assert_int_equal (sim_ticks[DN_TICK_FALSE_FITS], 0);
-    slurm.job.phase = DN_PHASE_ENDED;
-    slurm.job.state = "OUT_OF_MEMORY";
-    slurm.job.start = NOW;
-    assert_int_equal (pass (), 0);
-    assert_string_equal (slurm.calls, "QUR");
-    assert_contains (sim_said, "started again before");
+    fail_again ("OUT_OF_MEMORY");
     REFUSED (begin_killed, slurm.job.requeue = false, "may not be requeued");
 }
 
@@ -421,12 +385,8 @@ TEST ("a step that was killed for host memory is seen in the output")
 /* The end of a long output counts; the beginning does not. */
 TEST ("the end of a long output is read")
 {
-    char *text = unit_keep (malloc (200001), free);
+    char *text = unit_repeat (unit_text ("\n%s", unit_repeat (".", 99)), 200000);
 
-    memset (text, '.', 200000);
-    text[200000] = '\0';
-    for (int i = 0; i < 200000; i += 100)
-        text[i] = '\n';
     memcpy (text + 101, "CUDA out of memory", 18);
     PASS (begin, scratch_put ("out", text), "");
     memcpy (text + 199901, "CUDA out of memory", 18);

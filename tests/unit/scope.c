@@ -12,7 +12,6 @@ static int find_user (const void *self,
                       int64_t *uid,
                       struct dn_err *err)
 {
-    (void) self;
     if (strcmp (name, "down") == 0)
         return dn_err_set (err, DN_E_IO, "User: '%s' cannot be looked up", name);
     if (strcmp (name, "alice") != 0 && strcmp (name, "bob") != 0)
@@ -26,7 +25,6 @@ static int find_group (const void *self,
                        struct dn_person *group,
                        struct dn_err *err)
 {
-    (void) self;
     if (strcmp (name, "down") == 0)
         return dn_err_set (err, DN_E_IO, "Group: '%s' cannot be looked up", name);
     if (strcmp (name, "staff") != 0 && strcmp (name, "void") != 0)

@@ -13,7 +13,6 @@
 
 static double price (const void *prices, const char *type)
 {
-    (void) prices;
     return strcmp (type, "a100") == 0 ? 4 : 1;
 }
 
