@@ -57,6 +57,15 @@ TEST ("the largest file fits")
     assert_false (buf.cut);
 }
 
+/* Read the head of a file, and so many bytes of 'text' behind it. */
+static int read_behind (const char *text, size_t len)
+{
+    struct dn_progress progress;
+    char *whole = unit_text ("dnnest-progress 1\n%s", unit_repeat (text, len));
+
+    return dn_progress_read (dn_span_of (whole), "12", &progress, &unit_err);
+}
+
 TEST ("bad files are refused")
 {
     static const char *const bad[] = {
@@ -78,26 +87,15 @@ TEST ("bad files are refused")
         "dnnest-progress 1 report 1 1 2\nx",
     };
     struct dn_progress progress;
-    char many[DN_PROGRESS_BYTES_MAX + 2];
-    struct dn_buf buf = dn_buf_on (many, sizeof (many));
-    struct dn_err err;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
-        err = (struct dn_err){0};
-        assert_int_equal (dn_progress_read (dn_span_of (bad[i]), "12", &progress, &err),
-                          -1);
-        assert_contains (err.text, "12: ");
+        assert_error (
+            dn_progress_read (dn_span_of (bad[i]), "12", &progress, &unit_err), "12: ");
         assert_int_equal (progress.n_reports, 0);
     }
-    dn_buf_add (&buf, "dnnest-progress 1\n");
-    for (int i = 0; i <= DN_PROGRESS_REPORTS_MAX; i++)
-        dn_buf_add (&buf, "report 1 1 2\n");
-    assert_int_equal (dn_progress_read (dn_span_of (many), "12", &progress, &err), -1);
-    assert_contains (err.text, "more than 64 reports");
-    memset (many, '\n', sizeof (many));
-    assert_int_equal (
-        dn_progress_read ((struct dn_span){many, sizeof (many)}, "12", &progress, &err),
-        -1);
+    assert_error (read_behind ("report 1 1 2\n", 13 * (DN_PROGRESS_REPORTS_MAX + 1)),
+                  "more than 64 reports");
+    assert_error (read_behind ("\n", DN_PROGRESS_BYTES_MAX), "12: ");
 }
 
 TEST ("reports are thinned from the first to the last")
@@ -169,69 +167,63 @@ TEST ("a steady run needs what is left and a tenth")
     assert_int_equal (pace.needed_s, 300 + 39 * 60 + 60 * 66 + 120);
 }
 
+/* A run that reports n units of 100, of which some take longer; when it has run. */
+static int64_t run_unevenly (struct dn_progress *progress,
+                             int n,
+                             bool late,
+                             int64_t long_s)
+{
+    int64_t ran_s = 0;
+
+    *progress = (struct dn_progress){.n_reports = 0};
+    for (int i = 0; i < n; i++) {
+        if (i > 0)
+            ran_s += (late ? i > 20 : (i - 1) % 16 >= 8) ? long_s : 60;
+        dn_progress_add (progress,
+                         &(struct dn_progress_report){START + ran_s, i + 1, 100});
+    }
+    return ran_s;
+}
+
 TEST ("an uneven run has a wider margin")
 {
-    struct dn_progress progress = {.n_reports = 0};
-    int64_t time_s = START;
-    struct dn_pace pace;
+    struct dn_progress progress;
+    int64_t ran_s = run_unevenly (&progress, 64, false, 140);
+    struct dn_pace pace = pace_at (&progress, ran_s);
 
-    for (int i = 0; i < 64; i++) {
-        const struct dn_progress_report report = {time_s, i + 1, 100};
-
-        dn_progress_add (&progress, &report);
-        time_s += i % 16 < 8 ? 60 : 140;
-    }
-    pace = pace_at (&progress, time_s - 140 - START);
-    assert_true (pace.needed_s > time_s - 140 - START + 36 * 100 * 3 / 2);
+    assert_true (pace.needed_s > ran_s + 36 * 100 * 3 / 2);
     assert_false (pace.steady);
 }
 
 TEST ("a run that slows down is as slow as of late")
 {
-    struct dn_progress progress = {.n_reports = 0};
-    int64_t time_s = START;
+    struct dn_progress progress;
+    int64_t ran_s = run_unevenly (&progress, 40, true, 90);
 
-    for (int i = 0; i < 40; i++) {
-        const struct dn_progress_report report = {time_s, i + 1, 100};
-
-        dn_progress_add (&progress, &report);
-        time_s += i < 20 ? 60 : 90;
-    }
-    assert_true (pace_at (&progress, time_s - 90 - START).needed_s
-                 > time_s - 90 - START + 60 * 90);
+    assert_true (pace_at (&progress, ran_s).needed_s > ran_s + 60 * 90);
 }
 
 TEST ("reports that cannot be are ignored")
 {
-    struct dn_progress good = run_of (40, 100, 300, 60);
-    struct dn_progress progress;
-    int64_t now = 300 + 39 * 60;
-
-    assert_true (pace_at (&good, now).needed_s > 0);
-    progress = run_of (1, 100, 300, 60);
-    assert_int_equal (pace_at (&progress, 300).needed_s, DN_UNSET);
-    progress = (struct dn_progress){.n_reports = 0};
-    assert_int_equal (pace_at (&progress, 300).needed_s, DN_UNSET);
-    progress = good;
-    progress.reports[20].done = 1;
-    assert_int_equal (pace_at (&progress, now).needed_s, DN_UNSET);
-    progress = good;
-    progress.reports[20].total = 101;
-    assert_int_equal (pace_at (&progress, now).needed_s, DN_UNSET);
-    progress = good;
-    progress.reports[39].done = 101;
-    assert_int_equal (pace_at (&progress, now).needed_s, DN_UNSET);
-    progress = good;
-    progress.reports[20].time_s = START + 10000;
-    assert_int_equal (pace_at (&progress, now).needed_s, DN_UNSET);
-    /* From the future. */
-    assert_int_equal (pace_at (&good, now - 100).needed_s, DN_UNSET);
-    /* They have stopped coming. */
-    assert_int_equal (pace_at (&good, now + 1000).needed_s, DN_UNSET);
-    /* The pace jumps. */
-    progress = good;
-    progress.reports[39].done = 95;
-    assert_int_equal (pace_at (&progress, now).needed_s, DN_UNSET);
+#define IGNORED(changes)                                                               \
+    do {                                                                               \
+        struct dn_progress progress = run_of (40, 100, 300, 60);                       \
+        int64_t now = 300 + 39 * 60;                                                   \
+                                                                                       \
+        assert_true (pace_at (&progress, now).needed_s > 0);                           \
+        changes;                                                                       \
+        assert_int_equal (pace_at (&progress, now).needed_s, DN_UNSET);                \
+    } while (0)
+    IGNORED ((progress = run_of (1, 100, 300, 60), now = 300));
+    IGNORED ((progress.n_reports = 0, now = 300));
+    IGNORED (progress.reports[20].done = 1);
+    IGNORED (progress.reports[20].total = 101);
+    IGNORED (progress.reports[39].done = 101);
+    IGNORED (progress.reports[20].time_s = START + 10000);
+    IGNORED (now -= 100);                     /* from the future */
+    IGNORED (now += 1000);                    /* they have stopped coming */
+    IGNORED (progress.reports[39].done = 95); /* the pace jumps */
+#undef IGNORED
 }
 
 TEST ("reports of an earlier run do not count")
