@@ -72,12 +72,12 @@ int fsync (int fd)
 /* StateDir as it is now. */
 static void set_files (struct world *world)
 {
-    disk_is_full = lasts (world, &world->full);
+    disk_is_full = lasts (world, DISK_FULL);
     snprintf (world->site.state_dir,
               sizeof (world->site.state_dir),
               "%s%s",
               world->dir,
-              lasts (world, &world->gone) ? "/gone/away" : "");
+              lasts (world, STATE_DIR_GONE) ? "/gone/away" : "");
 }
 
 static bool has_guard (struct world *world)
@@ -187,14 +187,14 @@ static int before_call (struct dn_link *link,
                                         : 0));
     if (actor->hung > world->now)
         advance (world, actor->hung);
-    if (!actor->dead && (is_down (world) || lasts (world, &world->unreachable)))
+    if (!actor->dead && (is_down (world) || lasts (world, UNREACHABLE)))
         advance (world, world->now + TIMEOUT_MS);
     set_files (world);
-    if (actor->dead || is_down (world) || lasts (world, &world->unreachable))
+    if (actor->dead || is_down (world) || lasts (world, UNREACHABLE))
         return lost (err);
-    if (call == SIM_UPDATE && lasts (world, &world->refused)
+    if (call == SIM_UPDATE && lasts (world, REFUSED)
         && 100 * chance (world->scenario->seed, -2, i, 0)
-               < (double) world->refused.share)
+               < (double) world->spells[REFUSED].share)
         return dn_err_set (err, DN_E_RANGE, "refused");
     if (call == SIM_TABLE && !is_timer (actor) && world->scenario->progress > 0)
         write_reports (world);
@@ -218,19 +218,16 @@ static int after_call (struct dn_link *link,
 
         if (own_s != DN_UNLIMITED && job->limit_s > own_s + world->jobs[i].added_s)
             world->n_beyond++;
-
-        if (restores)
-            world->jobs[i].restored++;
-        else
-            world->jobs[i].extended++;
+        world->jobs[i].restored += restores;
+        world->jobs[i].extended += !restores;
         tell (world,
               i,
               "%s sets limit %s",
               restores ? "the restore" : "the guard",
               dn_time_write (job->limit_s).text);
-        if (lasts (world, &world->lost)
+        if (lasts (world, ANSWERS_LOST)
             && 100 * chance (world->scenario->seed, -3, world->n_calls++, 0)
-                   < (double) world->lost.share)
+                   < (double) world->spells[ANSWERS_LOST].share)
             return lost (err);
     }
     tell_time (link);
@@ -293,7 +290,7 @@ static void call (struct actor *actor,
 
     actor->busy = true;
     set_files (world);
-    if (is_down (world) || lasts (world, &world->unreachable)) {
+    if (is_down (world) || lasts (world, UNREACHABLE)) {
         rc = lost (&err);
     } else {
         tell_time (&actor->link);
@@ -358,13 +355,13 @@ static void run_timer (struct world *world)
 
 void guard_start (struct world *world)
 {
-    for (int i = 1; i < ACTORS_MAX; i++) {
-        if (world->actors[i].task)
-            continue;
-        begin (&world->actors[i], world, &dn_task_guard);
-        return;
-    }
-    abort ();
+    int i = 1;
+
+    while (i < ACTORS_MAX && world->actors[i].task)
+        i++;
+    if (i == ACTORS_MAX)
+        abort ();
+    begin (&world->actors[i], world, &dn_task_guard);
 }
 
 void guard_kill (struct world *world)

@@ -156,11 +156,11 @@ static void happen_to_guard (struct world *world,
     switch ((enum what) event->what) {
     case GUARD_KILLED:
         guard_kill (world);
-        world->guard_back = event->for_s > 0 ? until : NEVER;
+        world->guard_back = until;
         break;
     case GUARD_STOPPED:
         guard_stop (world);
-        world->guard_back = event->for_s > 0 ? until : NEVER;
+        world->guard_back = until;
         break;
     case GUARD_HANGS:
         guard_hang (world, until);
@@ -184,8 +184,8 @@ static void happen_to_cluster (struct world *world,
                                int64_t until)
 {
     const struct event *event = happening->event;
-    struct spell spell = {until, event->share};
 
+    world->spells[event->what] = (struct spell){until, event->share};
     switch ((enum what) event->what) {
     case CLOCK_GUARD:
         world->guard_off = event->by * 1000;
@@ -200,30 +200,15 @@ static void happen_to_cluster (struct world *world,
         world->down_from = world->now;
         world->down_until = until;
         break;
-    case DISK_FULL:
-        world->full = spell;
-        break;
-    case ANSWERS_LOST:
-        world->lost = spell;
-        break;
     case PARTITION:
         world->slurm.max_time_s = event->by * 60;
         break;
     case QOS:
         world->slurm.max_wall_s = event->by * 60;
         break;
-    case REFUSED:
-        world->refused = spell;
-        break;
     case SLOW:
         world->table_ms = event->table_ms;
         world->update_ms = event->update_ms;
-        break;
-    case STATE_DIR_GONE:
-        world->gone = spell;
-        break;
-    case UNREACHABLE:
-        world->unreachable = spell;
         break;
     default:
         break;

@@ -183,12 +183,11 @@ int main (int argc, char **argv)
     n = scenarios_read (path, scenarios, &err);
     if (n < 0)
         printf ("Bail out! %s\n", err.text);
-    for (int i = 0; i < n; i++) {
-        if (!is_named (&scenarios[i], argv + 1))
-            continue;
-        rc |= run (&scenarios[i], n_run + 1, &results[n_run]);
-        n_run++;
-    }
+    for (int i = 0; i < n; i++)
+        if (is_named (&scenarios[i], argv + 1)) {
+            rc |= run (&scenarios[i], n_run + 1, &results[n_run]);
+            n_run++;
+        }
     printf ("1..%d\n", n_run);
     print_table (results, n_run);
     return n_run == 0 || rc;

@@ -26,34 +26,9 @@
 /* --- the file of a scenario (scenario.c) --------------------------------------- */
 
 enum what {
-    CANCEL,             /* jobs are cancelled */
-    CLOCK_GUARD,        /* the clock of the guard's host is 'By' seconds off */
-    CLOCK_DRIFT,        /* and gains 'By' seconds an hour */
-    CLOCK_SLURMCTLD,    /* slurmctld's clock steps by 'By' seconds */
-    CONTROLLER_DOWN,    /* slurmctld does not run */
-    DISK_FULL,          /* StateDir takes no file */
-    GUARD_HANGS,        /* SIGSTOP and SIGCONT */
-    GUARD_KILLED,       /* and started again after 'For' */
-    GUARD_STOPPED,      /* in order, and started again after 'For' */
-    GUARD_SECOND,       /* another guard is started */
-    HUMAN_ADDS,         /* 'By' minutes to the limit of jobs */
-    HUMAN_SETS,         /* the limit to 'By' % of what the user requested */
-    ANSWERS_LOST,       /* updates are made, and their answers are lost */
-    OBSERVE,            /* Mode=observe */
-    PARTITION,          /* MaxTime becomes 'By' minutes */
-    QOS,                /* MaxWall becomes 'By' minutes */
-    RECORD_DAMAGED,     /* admin comments lose their end */
-    RECORD_LOST,        /* admin comments are replaced */
-    REFUSED,            /* Slurm refuses updates */
-    REQUEUE,            /* jobs start again after 'For' */
-    REQUEUE_AT_FIRST,   /* with the limit that they had when they were submitted */
-    RESERVATION,        /* of 'Nodes' nodes in 'In' seconds, as Slurm permits */
-    RESERVATION_FORCED, /* also where jobs run */
-    SLOW,               /* calls take 'Table' and 'Update' milliseconds */
-    STATE_DIR_GONE,     /* or mounted read-only */
-    SUSPEND,            /* jobs, for 'For' */
-    TIMER_OFF,          /* the timer of the restore does not run */
-    UNREACHABLE,        /* slurmctld, from the host of the guard */
+#define EVENT(what, name) what,
+#include "events.inc"
+#undef EVENT
     N_WHATS
 };
 
@@ -230,7 +205,7 @@ struct world {
     int64_t step;   /* of slurmctld's clock */
     int64_t guard_off, guard_drift;
     int64_t down_from, down_until;
-    struct spell unreachable, lost, refused, full, gone;
+    struct spell spells[N_WHATS];
     int64_t table_ms, update_ms;
     bool timer_off;
     struct happening happenings[1024];
@@ -256,7 +231,7 @@ void advance (struct world *world, int64_t until);
 int64_t slurmctld_s (const struct world *world);
 
 bool is_down (const struct world *world);
-bool lasts (const struct world *world, const struct spell *spell);
+bool lasts (const struct world *world, enum what what);
 
 void job_end (struct world *world, int i, enum outcome outcome, int64_t at);
 void job_requeue (struct world *world, int i, int64_t after);

@@ -18,34 +18,8 @@
 #define COUNT_MAX INT64_C (1000000000)
 
 static const char *const whats[] = {
-    [CANCEL] = "cancel",
-    [CLOCK_GUARD] = "clock_guard",
-    [CLOCK_DRIFT] = "clock_drift",
-    [CLOCK_SLURMCTLD] = "clock_slurmctld",
-    [CONTROLLER_DOWN] = "controller_down",
-    [DISK_FULL] = "disk_full",
-    [GUARD_HANGS] = "guard_hangs",
-    [GUARD_KILLED] = "guard_killed",
-    [GUARD_STOPPED] = "guard_stopped",
-    [GUARD_SECOND] = "guard_second",
-    [HUMAN_ADDS] = "human_adds",
-    [HUMAN_SETS] = "human_sets",
-    [ANSWERS_LOST] = "answers_lost",
-    [OBSERVE] = "observe",
-    [PARTITION] = "partition",
-    [QOS] = "qos",
-    [RECORD_DAMAGED] = "record_damaged",
-    [RECORD_LOST] = "record_lost",
-    [REFUSED] = "refused",
-    [REQUEUE] = "requeue",
-    [REQUEUE_AT_FIRST] = "requeue_at_first",
-    [RESERVATION] = "reservation",
-    [RESERVATION_FORCED] = "reservation_forced",
-    [SLOW] = "slow",
-    [STATE_DIR_GONE] = "state_dir_gone",
-    [SUSPEND] = "suspend",
-    [TIMER_OFF] = "timer_off",
-    [UNREACHABLE] = "unreachable",
+#define EVENT(what, name) [what] = name,
+#include "events.inc"
 };
 const struct dn_names what_names = DN_NAMES (whats, N_WHATS);
 

@@ -31,9 +31,9 @@ bool is_down (const struct world *world)
     return world->now >= world->down_from && world->now < world->down_until;
 }
 
-bool lasts (const struct world *world, const struct spell *spell)
+bool lasts (const struct world *world, enum what what)
 {
-    return world->now < spell->until;
+    return world->now < world->spells[what].until;
 }
 
 static int n_jobs (const struct world *world)
@@ -321,16 +321,17 @@ static int64_t live (struct world *world, int i)
     return NEVER;
 }
 
+static int64_t min_of (int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static void live_all (struct world *world)
 {
     int64_t next = NEVER;
 
-    for (int i = 0; i < n_jobs (world); i++) {
-        int64_t at = live (world, i);
-
-        if (at < next)
-            next = at;
-    }
+    for (int i = 0; i < n_jobs (world); i++)
+        next = min_of (next, live (world, i));
     world->change = next;
 }
 
@@ -362,11 +363,6 @@ static void enforce (struct world *world)
         if (job->state == RUNNING && end <= now_s)
             job_end (world, i, TIMEOUT, world->now);
     }
-}
-
-static int64_t min_of (int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 static int64_t next_happening (const struct world *world)
