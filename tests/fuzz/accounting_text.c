@@ -20,8 +20,7 @@
 static void check_text (const char *text)
 {
     for (; *text; text++)
-        expect (
-            (unsigned char) *text >= ' ' && *text != 0x7f, "a control character", NULL);
+        expect ((unsigned char) *text >= ' ' && *text != 0x7f, "a control character");
 }
 
 static int take (void *to, const struct dn_accounted *accounted)
@@ -30,11 +29,11 @@ static int take (void *to, const struct dn_accounted *accounted)
     int *n = to;
 
     (*n)++;
-    expect (job->raw_id > 0, "a number", NULL);
-    expect (job->end_s == DN_UNSET || job->start_s <= job->end_s, "a start", NULL);
-    expect (isnan (job->cpu_s) || job->cpu_s > 0, "CPU time", NULL);
-    expect (isnan (job->host_mem_gb) || job->host_mem_gb > 0, "memory", NULL);
-    expect (job->gpus >= DN_UNSET && job->cpus >= DN_UNSET, "counts", NULL);
+    expect (job->raw_id > 0, "a number");
+    expect (job->end_s == DN_UNSET || job->start_s <= job->end_s, "a start");
+    expect (isnan (job->cpu_s) || job->cpu_s > 0, "CPU time");
+    expect (isnan (job->host_mem_gb) || job->host_mem_gb > 0, "memory");
+    expect (job->gpus >= DN_UNSET && job->cpus >= DN_UNSET, "counts");
     check_text (job->job);
     check_text (job->name);
     check_text (job->state);
@@ -71,7 +70,6 @@ static int read_in (const uint8_t *data, size_t size, size_t piece)
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     expect (read_in (data, size, PIECE) == read_in (data, size, size + 1),
-            "other jobs in other pieces",
-            NULL);
+            "other jobs in other pieces");
     return 0;
 }

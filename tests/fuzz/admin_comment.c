@@ -23,23 +23,18 @@ static bool is_time (int64_t seconds)
 static void check (const struct dn_recorded *recorded)
 {
     expect (recorded->asked_s == DN_UNLIMITED || is_time (recorded->asked_s),
-            "the requested time",
-            NULL);
+            "the requested time");
     expect (is_time (recorded->set_s) && is_time (recorded->soft_s)
                 && is_time (recorded->signal_s) && is_time (recorded->likely_s)
                 && is_time (recorded->p95_s) && is_time (recorded->p99_s),
-            "a time",
-            NULL);
+            "a time");
     expect (is_printable (recorded->asked_gpu) && is_printable (recorded->set_gpu),
-            "a GPU type",
-            NULL);
+            "a GPU type");
     expect (recorded->n_later >= 0 && recorded->n_later <= DN_EXTENSIONS_MAX,
-            "the number of limits",
-            NULL);
+            "the number of limits");
     for (int i = 0; i < recorded->n_later; i++)
         expect (recorded->later_s[i] >= 60 && is_time (recorded->later_s[i]),
-                "a limit",
-                NULL);
+                "a limit");
 }
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
@@ -55,17 +50,15 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         expect_message (&err);
     else
         check (&recorded);
-    expect (found == 1 || !noted, "noted without a record", NULL);
+    expect (found == 1 || !noted, "noted without a record");
     if (noted) {
-        expect (strlen (noted) <= strlen (text) + DN_RECORD_MAX, "the length", NULL);
-        expect (dn_record_read (noted, &again, &err) == 1, "read again", &err);
+        expect (strlen (noted) <= strlen (text) + DN_RECORD_MAX, "the length");
+        expect_done (dn_record_read (noted, &again, &err) == 1, "read again", &err);
         check (&again);
         expect (again.n_later > 0 && again.later_s[again.n_later - 1] == 7200,
-                "the last limit",
-                NULL);
+                "the last limit");
         expect (again.asked_s == recorded.asked_s && again.set_s == recorded.set_s,
-                "the limits before",
-                NULL);
+                "the limits before");
     }
     free (noted);
     free (text);

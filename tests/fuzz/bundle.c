@@ -36,12 +36,11 @@ static void check_domain (const struct dn_domain *domain)
         for (int j = 0; j < DN_N_FEATURES; j++)
             features[j] = places[i];
         distance = dn_domain_distance (domain, features);
-        expect (distance >= 0, "a distance", NULL);
+        expect (distance >= 0, "a distance");
         knot = dn_domain_at (domain, distance);
         expect (knot.residual >= 0 && knot.residual <= 1 && isfinite (knot.sigma)
                     && knot.sigma >= 0,
-                "a knot",
-                NULL);
+                "a knot");
     }
 }
 
@@ -52,7 +51,7 @@ static void check_bounds (const struct dn_bounds *bounds)
     for (size_t i = 0; i < DN_N_ELEMENTS (groups); i++)
         dn_bounds_of (bounds, groups[i]);
     for (int i = 0; i < bounds->n_groups; i++)
-        expect (is_printable (bounds->groups[i].name), "a name", NULL);
+        expect (is_printable (bounds->groups[i].name), "a name");
 }
 
 static void add_file (struct dn_bundle *bundle, const struct small_file *file)

@@ -19,22 +19,19 @@ static void check (const struct dn_capture *capture)
 {
     struct dn_progress progress;
 
-    expect (capture->time_s > 0, "the time", NULL);
+    expect (capture->time_s > 0, "the time");
     expect (!capture->sidecar || strlen (capture->sidecar) <= DN_CAPTURE_SIDECAR_MAX,
-            "the description",
-            NULL);
-    expect (capture->gpus_used <= 65535 && capture->workers <= 4096, "a count", NULL);
-    expect (!(capture->loader_share < 0 || capture->loader_share > 1), "a share", NULL);
+            "the description");
+    expect (capture->gpus_used <= 65535 && capture->workers <= 4096, "a count");
+    expect (!(capture->loader_share < 0 || capture->loader_share > 1), "a share");
     expect (is_printable (capture->arch) && is_printable (capture->version)
                 && is_printable (capture->device),
-            "a text",
-            NULL);
+            "a text");
     if (dn_capture_progress (capture, &progress))
         for (int i = 0; i < progress.n_reports; i++)
             expect (progress.reports[i].done >= 0
                         && progress.reports[i].done <= progress.reports[i].total,
-                    "a report",
-                    NULL);
+                    "a report");
 }
 
 static void write_twice (const struct dn_capture *capture)
@@ -44,12 +41,12 @@ static void write_twice (const struct dn_capture *capture)
     struct dn_capture again;
     struct dn_err err = {0};
 
-    expect (first && strlen (first) <= DN_CAPTURE_KEPT_MAX, "what is kept", NULL);
-    expect (dn_capture_read (dn_span_of (first), "file", &again, &err) == 0,
-            "what was written is not read",
-            &err);
+    expect (first && strlen (first) <= DN_CAPTURE_KEPT_MAX, "what is kept");
+    expect_done (dn_capture_read (dn_span_of (first), "file", &again, &err) == 0,
+                 "what was written is not read",
+                 &err);
     second = dn_capture_write (&again);
-    expect (second && strcmp (first, second) == 0, "another text", NULL);
+    expect (second && strcmp (first, second) == 0, "another text");
     dn_capture_free (&again);
     free (first);
     free (second);
@@ -67,10 +64,10 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         check (&capture);
         write_twice (&capture);
         dn_capture_free (&capture);
-        expect (dn_capture_read_run (span, "file", &capture, &err) == 0
-                    && !capture.sidecar,
-                "the run alone",
-                &err);
+        expect_done (dn_capture_read_run (span, "file", &capture, &err) == 0
+                         && !capture.sidecar,
+                     "the run alone",
+                     &err);
     } else {
         expect_message (&err);
     }

@@ -28,14 +28,14 @@ static void make_run (void)
     if (graph.n_ops > 0)
         return;
     spec = dn_spec_empty ();
-    expect (dn_spec_read (dn_span_of ("model=alexnet,batch=8,precision=fp16,steps=9"),
-                          &spec,
-                          &err)
-                    == 0
-                && dn_spec_resolve (&spec, &no_datasets, 1, &err) == 0
-                && dn_graph_build (shipped_networks (), &spec, &graph, &err) == 0,
-            "no run",
-            &err);
+    expect_done (
+        dn_spec_read (
+            dn_span_of ("model=alexnet,batch=8,precision=fp16,steps=9"), &spec, &err)
+                == 0
+            && dn_spec_resolve (&spec, &no_datasets, 1, &err) == 0
+            && dn_graph_build (shipped_networks (), &spec, &graph, &err) == 0,
+        "no run",
+        &err);
 }
 
 static void check_device (const struct dn_catalogue *catalogue,
@@ -48,12 +48,10 @@ static void check_device (const struct dn_catalogue *catalogue,
                  &estimate);
     expect (isfinite (estimate.step_s.p50) && estimate.step_s.p50 > 0
                 && isfinite (estimate.step_s.sigma),
-            "no step time",
-            NULL);
+            "no step time");
     expect (isfinite (estimate.gpu_mem.p50) && isfinite (estimate.power_w)
                 && isfinite (estimate.energy_j),
-            "no memory, power or energy",
-            NULL);
+            "no memory, power or energy");
 }
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
@@ -68,7 +66,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     if (dn_catalogue_add (&catalogue, dn_span_of (parts[0]), "first", false, &err)
         < 0) {
         expect_message (&err);
-        expect (catalogue.n_devices == 0, "a device in spite of an error", NULL);
+        expect (catalogue.n_devices == 0, "a device in spite of an error");
     }
     if (parts[1]
         && dn_catalogue_add (&catalogue, dn_span_of (parts[1]), "own", true, &err) < 0)

@@ -19,18 +19,15 @@ static void check (const struct dn_cluster *cluster)
 
         expect (assoc->first_limit >= 0
                     && assoc->first_limit + assoc->n_limits <= cluster->n_limits,
-                "the limits of an association",
-                NULL);
+                "the limits of an association");
         for (int64_t at = i; at != DN_UNSET; at = cluster->assocs[at].parent)
             expect (at < cluster->n_assocs && ++depth <= DN_ASSOC_DEPTH_MAX,
-                    "the parents of an association",
-                    NULL);
+                    "the parents of an association");
     }
     for (int64_t i = 0; i < cluster->n_groups; i++)
         expect (is_printable (cluster->groups[i].features)
                     && cluster->groups[i].n_up <= cluster->groups[i].n_nodes,
-                "a group",
-                NULL);
+                "a group");
     dn_cluster_partition (cluster, "gpu");
     dn_cluster_wait (cluster, "a100");
 }

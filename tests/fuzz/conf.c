@@ -44,18 +44,13 @@ static void check_rules (const struct dn_site *site)
         struct dn_origins origins;
         struct dn_rules rules = dn_site_rules (site, &submitters[i], &origins);
 
-        expect (rules.mode >= DN_MODE_OBSERVE && rules.mode <= DN_MODE_ENFORCE,
-                "Mode",
-                NULL);
-        expect (
-            rules.time_quantile > 0 && rules.time_quantile < 1, "TimeQuantile", NULL);
+        expect (rules.mode >= DN_MODE_OBSERVE && rules.mode <= DN_MODE_ENFORCE, "Mode");
+        expect (rules.time_quantile > 0 && rules.time_quantile < 1, "TimeQuantile");
         expect (rules.time_margin >= 0 && rules.max_slowdown >= 0
                     && rules.memory_headroom >= 0,
-                "a share",
-                NULL);
-        expect (rules.time_min_s >= 0 && rules.time_max_s >= 0, "a time", NULL);
-        expect (
-            rules.cpus_per_gpu_min >= 0 && rules.cpus_per_gpu_max >= 0, "CPUs", NULL);
+                "a share");
+        expect (rules.time_min_s >= 0 && rules.time_max_s >= 0, "a time");
+        expect (rules.cpus_per_gpu_min >= 0 && rules.cpus_per_gpu_max >= 0, "CPUs");
     }
 }
 
@@ -104,7 +99,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     cut_parts (text, parts, N_PARTS);
     n_told = 0;
     read_conf (parts, &problems);
-    expect (n_told == problems.n, "problems that were not reported", NULL);
+    expect (n_told == problems.n, "problems that were not reported");
     read_conf (parts, NULL);
     dn_site_time_min_is_soft (2411, parts[PART_PARAMETERS]);
     free (text);

@@ -51,7 +51,7 @@ static void copy_files (void)
             scratch_path (""))
             >= (int) sizeof (command)
         || system (command) != 0)
-        expect (false, "files of a site", NULL);
+        expect (false, "files of a site");
 }
 
 /* As many lines as there may be, of as many names; only the last names match. */
@@ -89,7 +89,7 @@ static void write_gpus (FILE *file)
     struct dirent *entry;
     int n = 0;
 
-    expect (dir != NULL, "hardware", NULL);
+    expect (dir != NULL, "hardware");
     fprintf (file, "Gpu Type=a100 Device=a100_sxm4_40gb" GPU_REST);
     while (n < DN_CANDIDATES_MAX - 1 && (entry = readdir (dir)))
         if (is_gpu (entry->d_name) && strcmp (entry->d_name, "a100_sxm4_40gb.conf") != 0
@@ -100,14 +100,14 @@ static void write_gpus (FILE *file)
                      (int) strcspn (entry->d_name, "."),
                      entry->d_name);
     closedir (dir);
-    expect (n == DN_CANDIDATES_MAX - 1, "too few devices", NULL);
+    expect (n == DN_CANDIDATES_MAX - 1, "too few devices");
 }
 
 static void write_conf (void)
 {
     FILE *file = fopen (scratch_path ("dnnest.conf"), "w");
 
-    expect (file != NULL, "dnnest.conf", NULL);
+    expect (file != NULL, "dnnest.conf");
     fprintf (file,
              "Mode=enforce\nOptIn=all\nMaxSlowdown=100\nMinConfidence=0\n"
              "NeverRaise=no\nFillUnset=yes\nTimeMax=30-0\nMessage=always\n"
@@ -149,7 +149,7 @@ static struct dn_tuning *make_tuning (const struct dn_catalogue *catalogue)
     fprintf (file, "]}}}}}");
     fclose (file);
     tuning = dn_tuning_read ((struct dn_span){text, len}, &err);
-    expect (tuning != NULL, "site.json", &err);
+    expect_done (tuning != NULL, "site.json", &err);
     free (text);
     return tuning;
 }
@@ -165,7 +165,7 @@ static struct dn_site *load_site (void)
     struct dn_err err = {0};
     struct dn_site *site = dn_load_site (&paths, &context, &err);
 
-    expect (site && site->bundle, "a site", site ? &site->bundle_err : &err);
+    expect_done (site && site->bundle, "a site", site ? &site->bundle_err : &err);
     return site;
 }
 

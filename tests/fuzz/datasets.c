@@ -25,8 +25,8 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     for (int i = 0; i < datasets.n_rows; i++) {
         struct dn_spec spec = dn_spec_empty ();
 
-        expect (is_printable (datasets.rows[i].name), "a name", NULL);
-        expect (
+        expect (is_printable (datasets.rows[i].name), "a name");
+        expect_done (
             dn_spec_read (dn_span_of ("model=resnet50,batch=64,epochs=90"), &spec, &err)
                 == 0,
             "no run",
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         if (dn_spec_resolve (&spec, &datasets, 4, &err) < 0)
             expect_message (&err);
         else
-            expect (spec.samples > 0 && dn_spec_steps (&spec) > 0, "no steps", NULL);
+            expect (spec.samples > 0 && dn_spec_steps (&spec) > 0, "no steps");
     }
     return 0;
 }

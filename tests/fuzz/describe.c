@@ -35,8 +35,7 @@ static void use (struct dn_sidecar *sidecar)
     else
         expect (graph.params >= 0 && graph.frozen_params >= 0 && graph.spared >= 0
                     && graph.spared <= 1,
-                "a graph has numbers of parameters, and spares a share of the work",
-                NULL);
+                "a graph has numbers of parameters, and spares a share of the work");
     dn_graph_free (&graph);
 }
 
@@ -55,8 +54,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     cut_parts (text, parts, N_CARRIERS);
     job.script = parts[1];
     expect (dn_reading_of (all_words (), &job, false, NULL, NULL, &reading, NULL) == 0,
-            "read",
-            NULL);
+            "read");
     carriers = (struct dn_carriers){.sidecar = parts[0] && *parts[0] ? parts[0] : NULL,
                                     .marks = &reading.marks,
                                     .comment = parts[2],
@@ -66,7 +64,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     else if (state == DN_METADATA_GIVEN)
         use (&sidecar);
     dn_spec_ignored (&carriers, ignored);
-    expect (is_printable (ignored), "what is ignored is told in one line", NULL);
+    expect (is_printable (ignored), "what is ignored is told in one line");
     dn_sidecar_free (&sidecar);
     free (text);
     return 0;

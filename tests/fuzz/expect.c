@@ -8,7 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-void expect (bool right, const char *what, const struct dn_err *err)
+void expect (bool right, const char *what)
+{
+    expect_done (right, what, NULL);
+}
+
+void expect_done (bool right, const char *what, const struct dn_err *err)
 {
     if (right)
         return;
@@ -26,9 +31,9 @@ bool is_printable (const char *text)
 
 void expect_message (const struct dn_err *err)
 {
-    expect (err->code != DN_E_NONE && err->text[0] != '\0', "no message", NULL);
-    expect (is_printable (err->text), "control characters in a message", err);
-    expect (err->code != DN_E_BUG, "a bug", err);
+    expect (err->code != DN_E_NONE && err->text[0] != '\0', "no message");
+    expect_done (is_printable (err->text), "control characters in a message", err);
+    expect_done (err->code != DN_E_BUG, "a bug", err);
 }
 
 char *take_text (const uint8_t *data, size_t size)
@@ -48,7 +53,7 @@ int put_text (void *to, const char *piece, size_t len)
     struct fuzz_text *text = to;
     char *now = realloc (text->text, text->len + len + 1);
 
-    expect (now != NULL, "no memory", NULL);
+    expect (now != NULL, "no memory");
     text->text = now;
     memcpy (now + text->len, piece, len);
     text->len += len;
@@ -70,13 +75,13 @@ void expect_read_again (const struct dn_sidecar *sidecar)
     char *text = dn_sidecar_write (sidecar);
     char *same;
 
-    expect (text != NULL, "not written", NULL);
-    expect (
+    expect (text != NULL, "not written");
+    expect_done (
         dn_sidecar_read (dn_span_of (text), &again, &err) == 0, "not read again", &err);
     if (sidecar->spec.model[0] == '\0')
         again.spec.model[0] = '\0'; /* else named after the graph */
     same = dn_sidecar_write (&again);
-    expect (same && strcmp (text, same) == 0, "not the same", NULL);
+    expect (same && strcmp (text, same) == 0, "not the same");
     if (dn_layers_graph (&again.layers, &graph, &err) == 0)
         dn_graph_free (&graph);
     free (text);

@@ -10,8 +10,9 @@
 /* The entry of a target. */
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
-/* 'right' holds, or the run ends and says what does not; 'err' may be NULL. */
-void expect (bool right, const char *what, const struct dn_err *err);
+/* 'right' holds, or the run ends and says what does not, and why. */
+void expect (bool right, const char *what);
+void expect_done (bool right, const char *what, const struct dn_err *err);
 
 /* What failed has said why, in words that any terminal can show. */
 void expect_message (const struct dn_err *err);

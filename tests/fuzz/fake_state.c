@@ -134,7 +134,7 @@ static void write_conf (const struct fake_site *site)
                     "%s%s",
                     scratch_path (site->bundle ? "bundle" : "sidecars"),
                     place + 2);
-    expect (!buf.cut, "a long configuration", NULL);
+    expect (!buf.cut, "a long configuration");
     scratch_put ("dnnest.conf", text);
 }
 
@@ -152,8 +152,8 @@ static struct dn_site *load_site (const struct fake_site *fake)
 
     write_conf (fake);
     site = dn_load_site (&paths, &context, &err);
-    expect (site && site->bundle_err.code == DN_E_NONE, fake->conf, &err);
-    expect ((site->bundle != NULL) == fake->bundle, "a bundle", NULL);
+    expect_done (site && site->bundle_err.code == DN_E_NONE, fake->conf, &err);
+    expect ((site->bundle != NULL) == fake->bundle, "a bundle");
     return site;
 }
 
@@ -210,12 +210,12 @@ void dn_trace_hand_over (struct dn_event *event)
     if (!event)
         return;
     line = event->line;
-    expect (line[0] != '\0', "no line", NULL);
-    expect (line[strlen (line) - 1] == '\n', "a line without end", NULL);
+    expect (line[0] != '\0', "no line");
+    expect (line[strlen (line) - 1] == '\n', "a line without end");
     line[strlen (line) - 1] = '\0';
-    expect (is_printable (line), "control characters in the decision log", NULL);
+    expect (is_printable (line), "control characters in the decision log");
     json = json_tokener_parse (line);
-    expect (json_object_is_type (json, json_type_object), "no JSON", NULL);
+    expect (json_object_is_type (json, json_type_object), "no JSON");
     json_object_put (json);
     free (event);
 }

@@ -23,12 +23,12 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         expect_message (&err);
         return 0;
     }
-    expect (sidecar.spec.model[0] != '\0' && sidecar.spec.seq_len > 0, "no keys", NULL);
+    expect (sidecar.spec.model[0] != '\0' && sidecar.spec.seq_len > 0, "no keys");
     expect_read_again (&sidecar);
     if (dn_graph_build (shipped_networks (), &sidecar.spec, &graph, &err) < 0)
         expect_message (&err);
     else
-        expect (graph.params > 0, "no parameters", NULL);
+        expect (graph.params > 0, "no parameters");
     dn_graph_free (&graph);
     return 0;
 }

@@ -11,75 +11,15 @@
 #define SPANK_MAX 8
 
 #define WIDTH(member) sizeof (((job_desc_msg_t *) 0)->member)
-#define NUMBER(member)                                                                 \
-    {                                                                                  \
-#member, offsetof(job_desc_msg_t, member), WIDTH(member)                       \
-    }
-#define TEXT(member)                                                                   \
-    {                                                                                  \
-#member, offsetof(job_desc_msg_t, member), 0                                   \
-    }
 
-/* All fields that the adapter reads, and the priority, which it does not. */
 static const struct field {
     const char *name;
     size_t offset;
     size_t width; /* of a number in bytes; 0: a text */
 } fields[] = {
-    NUMBER (argc),
-    NUMBER (begin_time),
-    NUMBER (bitflags),
-    NUMBER (boards_per_node),
-    NUMBER (core_spec),
-    NUMBER (cores_per_socket),
-    NUMBER (cpus_per_task),
-    NUMBER (deadline),
-    NUMBER (group_id),
-    NUMBER (het_job_offset),
-    NUMBER (max_cpus),
-    NUMBER (max_nodes),
-    NUMBER (min_cpus),
-    NUMBER (min_nodes),
-    NUMBER (ntasks_per_core),
-    NUMBER (ntasks_per_node),
-    NUMBER (ntasks_per_socket),
-    NUMBER (ntasks_per_tres),
-    NUMBER (num_tasks),
-    NUMBER (overcommit),
-    NUMBER (pn_min_cpus),
-    NUMBER (pn_min_memory),
-    NUMBER (pn_min_tmp_disk),
-    NUMBER (priority),
-    NUMBER (shared),
-    NUMBER (sockets_per_board),
-    NUMBER (sockets_per_node),
-    NUMBER (threads_per_core),
-    NUMBER (time_limit),
-    NUMBER (time_min),
-    NUMBER (user_id),
-    NUMBER (warn_signal),
-    NUMBER (warn_time),
-    TEXT (account),
-    TEXT (admin_comment),
-    TEXT (array_inx),
-    TEXT (batch_features),
-    TEXT (comment),
-    TEXT (cpus_per_tres),
-    TEXT (exc_nodes),
-    TEXT (features),
-    TEXT (mem_per_tres),
-    TEXT (name),
-    TEXT (partition),
-    TEXT (prefer),
-    TEXT (qos),
-    TEXT (req_nodes),
-    TEXT (reservation),
-    TEXT (script),
-    TEXT (tres_freq),
-    TEXT (tres_per_job),
-    TEXT (tres_per_node),
-    TEXT (tres_per_socket),
-    TEXT (tres_per_task),
+#define NUMBER(name, absent) {#name, offsetof (job_desc_msg_t, name), WIDTH (name)},
+#define TEXT(name)           {#name, offsetof (job_desc_msg_t, name), 0},
+#include "job_fields.inc"
 };
 
 /* A sentinel has all bits set, or all but the lowest, in every width. */

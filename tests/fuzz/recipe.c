@@ -19,6 +19,9 @@
 #define ENV_MAX    (6 * 1024 * 1024)
 #define TEXT_MAX   (1024 * 1024)
 #define VARIABLES  100000
+#define MAX_OF(text)                                                                   \
+    (offsetof (job_desc_msg_t, text) == offsetof (job_desc_msg_t, script) ? SCRIPT_MAX \
+                                                                          : TEXT_MAX)
 
 enum {
     ENV,
@@ -28,11 +31,6 @@ enum {
     FILE_OF_COMMENT,
     FIRST_TEXT /* the rest are texts of the job */
 };
-
-#define TEXT(name)                                                                     \
-    {                                                                                  \
-#name, offsetof(job_desc_msg_t, name), TEXT_MAX                                \
-    }
 
 static const struct field {
     const char *name;
@@ -44,22 +42,9 @@ static const struct field {
     [SIDECAR] = {"sidecar", 0, TEXT_MAX},
     [OPTION] = {"option", 0, TEXT_MAX},
     [FILE_OF_COMMENT] = {"file", 0, TEXT_MAX},
-    [FIRST_TEXT] = {"script", offsetof (job_desc_msg_t, script), SCRIPT_MAX},
-    TEXT (comment),
-    TEXT (features),
-    TEXT (partition),
-    TEXT (account),
-    TEXT (qos),
-    TEXT (name),
-    TEXT (tres_per_job),
-    TEXT (tres_per_node),
-    TEXT (tres_per_socket),
-    TEXT (tres_per_task),
-    TEXT (cpus_per_tres),
-    TEXT (mem_per_tres),
-    TEXT (req_nodes),
-    TEXT (prefer),
-    TEXT (admin_comment),
+#define NUMBER(name, absent)
+#define TEXT(name) {#name, offsetof (job_desc_msg_t, name), MAX_OF (name)},
+#include "job_fields.inc"
 };
 
 #define N_FIELDS ((int) DN_N_ELEMENTS (fields))

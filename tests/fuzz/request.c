@@ -71,15 +71,14 @@ static void check_list (const char *text)
         expect_message (&err);
         return;
     }
-    expect (list.n_entries <= DN_TRES_ENTRIES_MAX, "too many entries", NULL);
+    expect (list.n_entries <= DN_TRES_ENTRIES_MAX, "too many entries");
     for (int i = 0; i < list.n_entries; i++) {
         const struct dn_tres *tres = &list.entries[i];
 
         expect (tres->whole.text >= text
                     && tres->whole.text + tres->whole.len <= text + strlen (text),
-                "an entry outside of its text",
-                NULL);
-        expect (tres->count >= 0 && tres->count <= DN_COUNT_MAX, "a count", NULL);
+                "an entry outside of its text");
+        expect (tres->count >= 0 && tres->count <= DN_COUNT_MAX, "a count");
     }
 }
 
@@ -88,10 +87,10 @@ static void check_features (const char *text)
     struct dn_features features;
 
     if (!dn_features_read (text, &features))
-        expect (features.n_names == 0, "names of what was not understood", NULL);
+        expect (features.n_names == 0, "names of what was not understood");
     for (int i = 0; i < features.n_names; i++)
         for (size_t j = 0; j < features.names[i].len; j++)
-            expect (!strchr ("&|[]*()", features.names[i].text[j]), "a name", NULL);
+            expect (!strchr ("&|[]*()", features.names[i].text[j]), "a name");
 }
 
 static bool is_count (int64_t value)
@@ -107,17 +106,14 @@ static void check_request (const struct dn_request *request)
                 && is_count (request->cpus_per_task) && is_count (request->n_cpus)
                 && is_count (request->cpus_each_gpu)
                 && is_count (request->mem_per_node_mb),
-            "a negative count",
-            NULL);
+            "a negative count");
     expect (isfinite (request->cpus_per_gpu) && request->cpus_per_gpu >= 0,
-            "CPUs per GPU",
-            NULL);
+            "CPUs per GPU");
     expect (is_printable (dn_reason_text (&request->keep_gpu).text)
                 && is_printable (dn_reason_text (&request->keep_cpus).text)
                 && is_printable (dn_reason_text (&request->keep_time).text)
                 && is_printable (dn_reason_text (&request->open_why).text),
-            "a reason",
-            NULL);
+            "a reason");
 }
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
@@ -145,8 +141,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     set_numbers (parts[PART_NUMBERS], &job);
     check_features (job.features);
     expect (dn_reading_of (all_words (), &job, true, NULL, NULL, &reading, NULL) == 0,
-            "read",
-            NULL);
+            "read");
     if (dn_request_read (&job, NULL, &request, &err) < 0) {
         expect_message (&err);
     } else {

@@ -49,8 +49,7 @@ static void check_run (const struct dn_row *row, const struct dn_site *site)
                     && isfinite (dn_run_known (run->peak_mem_gb))
                     && isfinite (dn_run_known (run->power_w))
                     && isfinite (dn_run_known (run->cores_per_gpu)),
-                "a measured value",
-                NULL);
+                "a measured value");
 }
 
 static int count_row (const struct dn_row *row, void *context, struct dn_err *err)
@@ -81,9 +80,9 @@ static int use_row (const struct dn_row *row, void *context, struct dn_err *err)
                < 0)
         return -1;
     if (result.predicted)
-        expect (isfinite (result.estimate.step_s.p50), "a step time", NULL);
+        expect (isfinite (result.estimate.step_s.p50), "a step time");
     else
-        expect (is_printable (result.reason), "a reason", NULL);
+        expect (is_printable (result.reason), "a reason");
     check_run (row, site);
     return 0;
 }
@@ -125,14 +124,12 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     dn_table_free (table);
     expect (whole.evaluation.n_rows
                 == whole.evaluation.n_predicted + whole.evaluation.n_skipped,
-            "rows",
-            NULL);
+            "rows");
     if (rc == 0) {
         table = dn_table_new (count_row, &pieces);
-        expect (read_table (table, text, size / 2) == 0, "not in pieces", NULL);
+        expect (read_table (table, text, size / 2) == 0, "not in pieces");
         expect (pieces.n_rows == whole.n_rows && pieces.n_bytes == whole.n_bytes,
-                "other rows in pieces",
-                NULL);
+                "other rows in pieces");
         dn_table_free (table);
     }
     dn_evaluation_free (&whole.evaluation);

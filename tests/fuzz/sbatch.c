@@ -26,7 +26,7 @@ void dn_complain (const char *format, ...)
     va_start (args, format);
     vsnprintf (text, sizeof (text), format, args);
     va_end (args);
-    expect (text[0] != '\0', "an empty complaint", NULL);
+    expect (text[0] != '\0', "an empty complaint");
 }
 
 int dn_fail (enum dn_exit code, const struct dn_err *err)

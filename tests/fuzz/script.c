@@ -30,11 +30,10 @@ static void check_fact (const char *text, const struct dn_script_fact *fact)
 {
     struct dn_reason why = dn_script_reason (fact);
 
-    expect (is_printable (dn_reason_text (&why).text), "a reason", NULL);
+    expect (is_printable (dn_reason_text (&why).text), "a reason");
     expect ((fact->code != DN_REASON_NONE) == (why.code != DN_REASON_NONE),
-            "a fact without a reason",
-            NULL);
-    expect (fact->line <= count_lines (text), "a line", NULL);
+            "a fact without a reason");
+    expect (fact->line <= count_lines (text), "a line");
 }
 
 static void check_found (const char *text, const struct dn_script *found)
@@ -43,8 +42,7 @@ static void check_found (const char *text, const struct dn_script *found)
         check_fact (text, &found->first[f]);
     check_fact (text, &found->counted);
     expect ((found->n_counted > 0) == (found->counted.code != DN_REASON_NONE),
-            "a number without a word",
-            NULL);
+            "a number without a word");
 }
 
 /* The fingerprint is a name, or there is none; a comment at the end changes nothing. */
@@ -56,24 +54,21 @@ static void check_fingerprint (const char *text)
     struct dn_fingerprint prints[2];
     struct dn_reading reading;
 
-    expect (longer != NULL, "no memory", NULL);
+    expect (longer != NULL, "no memory");
     memcpy (longer, text, len);
     memcpy (longer + len, "\n# comment\n", sizeof ("\n# comment\n"));
     for (int i = 0; i < 2; i++) {
         job.script = i == 0 ? text : longer;
         expect (dn_reading_of (all_words (), &job, true, NULL, NULL, &reading, NULL)
                     == 0,
-                "read",
-                NULL);
+                "read");
         prints[i] = dn_fingerprint_of (&reading.print, &job, "", false);
     }
     expect (prints[0].text[0] == '\0' || strlen (prints[0].text) == 19,
-            "the length of a fingerprint",
-            NULL);
+            "the length of a fingerprint");
     expect (len + 12 > DN_SCRIPT_HEAD_MAX
                 || strcmp (prints[0].text, prints[1].text) == 0,
-            "a comment changes the fingerprint",
-            NULL);
+            "a comment changes the fingerprint");
     free (longer);
 }
 

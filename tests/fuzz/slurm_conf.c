@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     scratch_write ("part-a", data + size / 2, size - size / 2);
     if (dn_slurm_conf_read (scratch_path ("dnnest.conf"), &conf, &err) < 0) {
         expect_message (&err);
-        expect (conf.slurmctld_parameters[0] == '\0', "parameters", NULL);
+        expect (conf.slurmctld_parameters[0] == '\0', "parameters");
     }
     return 0;
 }

@@ -33,7 +33,7 @@ static void try_trees (struct dn_span file)
         expect_message (&err);
     else
         for (int i = 0; i < N_ROWS; i++)
-            expect (isfinite (out[i]), "no number", NULL);
+            expect (isfinite (out[i]), "no number");
     dn_trees_free (trees);
 }
 
@@ -50,7 +50,7 @@ static void try_points (struct dn_span file)
     if (dn_domain_read (file, &domain, &err) < 0)
         expect_message (&err);
     else
-        expect (dn_domain_distance (&domain, nothing) >= 0, "a distance", NULL);
+        expect (dn_domain_distance (&domain, nothing) >= 0, "a distance");
     dn_domain_free (&domain);
 }
 

@@ -22,7 +22,7 @@ static char *write_again (const struct dn_tuning *tuning)
     struct json_object *document = dn_tuning_write (tuning);
     char *text;
 
-    expect (document != NULL, "not written", NULL);
+    expect (document != NULL, "not written");
     text = strdup (dn_json_line (document));
     json_object_put (document);
     return text;
@@ -35,9 +35,9 @@ static void check_written (const struct dn_tuning *tuning)
     struct dn_tuning *again = dn_tuning_read (dn_span_of (text), &err);
     char *same;
 
-    expect (again != NULL, "not read again", &err);
+    expect_done (again != NULL, "not read again", &err);
     same = write_again (again);
-    expect (strcmp (text, same) == 0, "not the same", NULL);
+    expect (strcmp (text, same) == 0, "not the same");
     dn_tuning_free (again);
     free (text);
     free (same);
@@ -58,11 +58,11 @@ static void check_step (const struct dn_tuning *tuning, const char *app, float a
     for (int i = 0; i < DN_N_FEATURES; i++)
         features[i] = at;
     step = dn_tuning_step (tuning, DN_UNSET, &spec, &device, features);
-    expect (isfinite (step.site.p50) && step.site.p50 > 0, "a factor", NULL);
-    expect (isfinite (step.own) && step.own > 0, "the user's factor", NULL);
-    expect (isfinite (step.site.sigma) && step.site.sigma >= 0, "a spread", NULL);
+    expect (isfinite (step.site.p50) && step.site.p50 > 0, "a factor");
+    expect (isfinite (step.own) && step.own > 0, "the user's factor");
+    expect (isfinite (step.site.sigma) && step.site.sigma >= 0, "a spread");
     spread = dn_tuning_spread (tuning, &step, base);
-    expect (isfinite (spread.sigma) && spread.sigma >= 0, "the spread", NULL);
+    expect (isfinite (spread.sigma) && spread.sigma >= 0, "the spread");
 }
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)

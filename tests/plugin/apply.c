@@ -31,43 +31,52 @@ static void make_job (job_desc_msg_t *desc)
     job_set_env (desc, env);
 }
 
-static struct dn_edit number (enum dn_field field,
-                              int64_t old_number,
-                              int64_t new_number)
+static struct dn_edit number (enum dn_field field, int64_t old, int64_t new)
 {
-    return (struct dn_edit){
-        .field = field, .old_number = old_number, .new_number = new_number};
+    return (struct dn_edit){.field = field, .old_number = old, .new_number = new};
 }
 
 /* The literals of a test are not freed: the patch is not given to dn_patch_free (). */
-static struct dn_edit text (enum dn_field field,
-                            const char *old_text,
-                            const char *new_text)
+static struct dn_edit text (enum dn_field field, const char *old, const char *new)
 {
     return (struct dn_edit){.field = field,
-                            .old_text = (char *) (uintptr_t) old_text,
-                            .new_text = (char *) (uintptr_t) new_text};
+                            .old_text = (char *) (uintptr_t) old,
+                            .new_text = (char *) (uintptr_t) new};
+}
+
+static void add (struct dn_patch *patch, struct dn_edit edit)
+{
+    patch->edits[patch->n_edits++] = edit;
 }
 
 static struct dn_patch whole_patch (void)
 {
     struct dn_patch patch = {.n_edits = 0};
 
-    patch.edits[patch.n_edits++] = number (DN_FIELD_TIME_LIMIT, 1440, 60);
-    patch.edits[patch.n_edits++] = number (DN_FIELD_CPUS_PER_TASK, 80, 8);
-    patch.edits[patch.n_edits++] = number (DN_FIELD_MIN_CPUS, 80, 8);
-    patch.edits[patch.n_edits++] = number (DN_FIELD_PN_MIN_CPUS, 80, 8);
-    patch.edits[patch.n_edits++] = number (DN_FIELD_MEM_PER_NODE, DN_UNSET, 80000);
-    patch.edits[patch.n_edits++] =
-        text (DN_FIELD_TRES_PER_JOB, GPU "a100:4", GPU "v100:4");
-    patch.edits[patch.n_edits++] = text (DN_FIELD_CPUS_PER_TRES, GPU "20", GPU "16");
-    patch.edits[patch.n_edits++] = text (DN_FIELD_PARTITION, "gpu-a100", "gpu-v100");
-    patch.edits[patch.n_edits++] = text (DN_FIELD_FEATURES, "a100&ib", "v100&ib");
-    patch.edits[patch.n_edits++] =
-        text (DN_FIELD_ENV, "SLURM_GPUS=a100:4", "SLURM_GPUS=v100:4");
-    patch.edits[patch.n_edits++] = text (DN_FIELD_ADMIN_COMMENT, NULL, "{}");
-    patch.edits[patch.n_edits++] = text (DN_FIELD_ENV, NULL, "NEW=1");
+    add (&patch, number (DN_FIELD_TIME_LIMIT, 1440, 60));
+    add (&patch, number (DN_FIELD_CPUS_PER_TASK, 80, 8));
+    add (&patch, number (DN_FIELD_MIN_CPUS, 80, 8));
+    add (&patch, number (DN_FIELD_PN_MIN_CPUS, 80, 8));
+    add (&patch, number (DN_FIELD_MEM_PER_NODE, DN_UNSET, 80000));
+    add (&patch, text (DN_FIELD_TRES_PER_JOB, GPU "a100:4", GPU "v100:4"));
+    add (&patch, text (DN_FIELD_CPUS_PER_TRES, GPU "20", GPU "16"));
+    add (&patch, text (DN_FIELD_PARTITION, "gpu-a100", "gpu-v100"));
+    add (&patch, text (DN_FIELD_FEATURES, "a100&ib", "v100&ib"));
+    add (&patch, text (DN_FIELD_ENV, "SLURM_GPUS=a100:4", "SLURM_GPUS=v100:4"));
+    add (&patch, text (DN_FIELD_ADMIN_COMMENT, NULL, "{}"));
+    add (&patch, text (DN_FIELD_ENV, NULL, "NEW=1"));
     return patch;
+}
+
+/* An environment has these entries, a '|' behind each, and ends with NULL. */
+static void assert_list (char *const *list, uint32_t n, const char *entries)
+{
+    const char *all = "";
+
+    for (uint32_t i = 0; i < n; i++)
+        all = unit_text ("%s%s|", all, list[i]);
+    assert_string_equal (all, entries);
+    assert_null (list[n]);
 }
 
 TEST ("every field reaches the model")
@@ -139,14 +148,10 @@ TEST ("what was passed on is read and removed")
     assert_string_equal (job.option, "batch=4");
     assert_string_equal (job.sidecar, "{}");
     dn_adapter_forget (&desc);
-    assert_int_equal (desc.spank_job_env_size, 3);
-    assert_string_equal (desc.spank_job_env[0], "OTHER=1");
-    assert_string_equal (desc.spank_job_env[1], "DNNEST_OPTIONS=not ours");
-    assert_string_equal (desc.spank_job_env[2], "DNNEST_SIDECAR");
-    assert_null (desc.spank_job_env[3]);
-    assert_int_equal (desc.env_size, 1);
-    assert_string_equal (desc.environment[0], "DNNEST_OPTION=the user's own");
-    assert_null (desc.environment[1]);
+    assert_list (desc.spank_job_env,
+                 desc.spank_job_env_size,
+                 "OTHER=1|DNNEST_OPTIONS=not ours|DNNEST_SIDECAR|");
+    assert_list (desc.environment, desc.env_size, "DNNEST_OPTION=the user's own|");
     dn_adapter_read (&desc, &job);
     assert_null (job.option);
     assert_null (job.sidecar);
@@ -263,16 +268,13 @@ TEST ("new variables follow the others")
     struct dn_patch patch = {.n_edits = 0};
 
     make_job (&desc);
-    patch.edits[patch.n_edits++] = text (DN_FIELD_ENV, "PATH=/bin", "PATH=/sbin:/bin");
-    patch.edits[patch.n_edits++] = text (DN_FIELD_ENV, NULL, "FIRST=1");
-    patch.edits[patch.n_edits++] = text (DN_FIELD_ENV, NULL, "SECOND=2");
+    add (&patch, text (DN_FIELD_ENV, "PATH=/bin", "PATH=/sbin:/bin"));
+    add (&patch, text (DN_FIELD_ENV, NULL, "FIRST=1"));
+    add (&patch, text (DN_FIELD_ENV, NULL, "SECOND=2"));
     assert_int_equal (dn_adapter_apply (&desc, &patch, NULL), 0);
-    assert_int_equal (desc.env_size, 4);
-    assert_string_equal (desc.environment[0], "PATH=/sbin:/bin");
-    assert_string_equal (desc.environment[1], "SLURM_GPUS=a100:4");
-    assert_string_equal (desc.environment[2], "FIRST=1");
-    assert_string_equal (desc.environment[3], "SECOND=2");
-    assert_null (desc.environment[4]);
+    assert_list (desc.environment,
+                 desc.env_size,
+                 "PATH=/sbin:/bin|SLURM_GPUS=a100:4|FIRST=1|SECOND=2|");
     job_free (&desc);
 }
 
@@ -289,26 +291,24 @@ TEST ("the variables of one job do not outlive a submission")
     job_init (&desc);
     job_set_env (&desc, env);
     dn_adapter_forget_job (&desc);
-    assert_int_equal (desc.env_size, 2);
-    assert_string_equal (desc.environment[0], "A=1");
-    assert_string_equal (desc.environment[1], "B=" DN_CAPTURE_HOOK);
-    assert_null (desc.environment[2]);
+    assert_list (desc.environment, desc.env_size, "A=1|B=" DN_CAPTURE_HOOK "|");
     job_free (&desc);
     job_init (&desc);
     dn_adapter_forget_job (&desc); /* there is no environment */
     job_free (&desc);
 }
 
-static void assert_refused (const struct dn_patch *patch, const char *part)
+/* With so many allocations that succeed, -1 for all. */
+static void assert_refused (const struct dn_patch *patch, int left, const char *part)
 {
     job_desc_msg_t desc;
     struct photo photo;
-    struct dn_err err = {.code = DN_E_NONE};
 
     make_job (&desc);
     photo = photo_take (&desc);
-    assert_int_equal (dn_adapter_apply (&desc, patch, &err), -1);
-    assert_contains (err.text, part);
+    stand_in_allocations_left = left;
+    assert_error (dn_adapter_apply (&desc, patch, &unit_err), part);
+    stand_in_allocations_left = -1;
     photo_compare (&photo, &desc);
     photo_free (&photo);
     job_free (&desc);
@@ -327,8 +327,8 @@ TEST ("a field that holds something else stops the whole patch")
             patch.edits[i].old_number++;
         else
             patch.edits[i] = text (patch.edits[i].field, "other", "new");
-        assert_refused (&patch,
-                        dn_names_get (&dn_field_names, (int) patch.edits[i].field));
+        assert_refused (
+            &patch, -1, dn_names_get (&dn_field_names, (int) patch.edits[i].field));
     }
 }
 
@@ -343,7 +343,7 @@ TEST ("values that do not fit their field are refused")
         struct dn_patch patch = whole_patch ();
 
         patch.edits[cases[i].edit].new_number = cases[i].value;
-        assert_refused (&patch, "out of range");
+        assert_refused (&patch, -1, "out of range");
     }
 }
 
@@ -351,9 +351,8 @@ TEST ("a field is not edited twice")
 {
     struct dn_patch patch = whole_patch ();
 
-    patch.edits[patch.n_edits++] =
-        text (DN_FIELD_TRES_PER_JOB, GPU "a100:4", GPU "k80:4");
-    assert_refused (&patch, "edited twice");
+    add (&patch, text (DN_FIELD_TRES_PER_JOB, GPU "a100:4", GPU "k80:4"));
+    assert_refused (&patch, -1, "edited twice");
 }
 
 TEST ("without memory nothing is changed")
@@ -361,20 +360,8 @@ TEST ("without memory nothing is changed")
     struct dn_patch patch = whole_patch ();
 
     for (int left = 0; left < 6; left++) {
-        job_desc_msg_t desc;
-        struct photo photo;
-        struct dn_err err;
-
-        make_job (&desc);
-        photo = photo_take (&desc);
-        stand_in_allocations_left = left;
-        assert_int_equal (dn_adapter_apply (&desc, &patch, &err), -1);
-        stand_in_allocations_left = -1;
-        assert_int_equal (err.code, DN_E_NOMEM);
-        photo_compare (&photo, &desc);
-        photo_free (&photo);
-        job_free (&desc);
-        assert_int_equal (stand_in_blocks, 0);
+        assert_refused (&patch, left, "");
+        assert_int_equal (unit_err.code, DN_E_NOMEM);
     }
 }
 

@@ -102,7 +102,10 @@ SYMBOL void slurm_error (const char *format, ...)
     n_said++;
 }
 
-/* Run one command of Slurm: 'values' are those of --dnnest=, NULL at the end. */
+/* Run one command of Slurm with these values of --dnnest=. */
+#define RUN(where, ...) run_command (where, (const char *const[]){__VA_ARGS__})
+
+/* 'values': NULL at the end. */
 static void run_command (spank_context_t where, const char *const values[])
 {
     context = where;
@@ -122,32 +125,35 @@ static void run_command (spank_context_t where, const char *const values[])
 
 static void run_with (const char *value)
 {
-    const char *const values[] = {value, NULL};
+    RUN (S_CTX_ALLOCATOR, value, NULL);
+}
 
-    run_command (S_CTX_ALLOCATOR, values);
+/* Nothing is said, and so many entries are passed on, of which one is this option. */
+static void assert_passed (int n, const char *option)
+{
+    assert_int_equal (n_said, 0);
+    assert_int_equal (n_entries, n);
+    assert_string_equal (option_entry, option);
 }
 
 /* --- tests ----------------------------------------------------------------------- */
 
 TEST ("an unused plugin prints and does nothing")
 {
-    static const char *const none[] = {NULL};
     static const spank_context_t contexts[] = {
         S_CTX_ALLOCATOR, S_CTX_LOCAL, S_CTX_REMOTE, S_CTX_SLURMD, S_CTX_JOB_SCRIPT};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (contexts); i++) {
-        run_command (contexts[i], none);
-        assert_int_equal (n_said + n_entries, 0);
+        RUN (contexts[i], NULL);
+        assert_passed (0, "");
         assert_int_equal (registered != NULL, i < 3);
     }
 }
 
 TEST ("on the node the option means nothing")
 {
-    static const char *const wrong[] = {"help", "nonsense", NULL};
-
-    run_command (S_CTX_REMOTE, wrong);
-    assert_int_equal (n_said + n_entries, 0);
+    RUN (S_CTX_REMOTE, "help", "nonsense", NULL);
+    assert_passed (0, "");
 }
 
 TEST ("a task finds the hook first, and then what its user has set")
@@ -179,16 +185,11 @@ TEST ("a task finds the hook first, and then what its user has set")
 
 TEST ("keys are passed on unchanged")
 {
-    static const char *const values[] = {"batch=none", "model=gpt2,batch=4", NULL};
-
-    run_command (S_CTX_ALLOCATOR, values); /* of the script, then of the command line */
-    assert_int_equal (n_said, 0);
-    assert_int_equal (n_entries, 1);
-    assert_string_equal (option_entry, "model=gpt2,batch=4");
+    /* Of the script, then of the command line. */
+    RUN (S_CTX_ALLOCATOR, "batch=none", "model=gpt2,batch=4", NULL);
+    assert_passed (1, "model=gpt2,batch=4");
     run_with ("off");
-    assert_int_equal (n_said, 0);
-    assert_int_equal (n_entries, 1);
-    assert_string_equal (option_entry, "off");
+    assert_passed (1, "off");
 }
 
 TEST ("a file is compacted and passed on")
@@ -200,13 +201,10 @@ TEST ("a file is compacted and passed on")
     fputs ("{\n  \"dnnest\": 1,\n  \"spec\": {\"batch\": 4}\n}\n", file);
     fclose (file);
     run_with (path);
-    assert_int_equal (n_said, 0);
-    assert_int_equal (n_entries, 1);
+    assert_passed (1, "");
     assert_string_equal (sidecar_entry, "{\"dnnest\":1,\"spec\":{\"batch\":\"4\"}}");
     run_with (unit_text ("@%s,steps=9", path));
-    assert_int_equal (n_said, 0);
-    assert_int_equal (n_entries, 2);
-    assert_string_equal (option_entry, "steps=9");
+    assert_passed (2, "steps=9");
     unlink (path);
 }
 
@@ -242,15 +240,13 @@ TEST ("what cannot be passed on is reported")
 
 TEST ("a step of a job is left alone")
 {
-    static const char *const values[] = {"nonsense", NULL};
-
     setenv ("SLURM_JOB_ID", "7", 1);
-    run_command (S_CTX_LOCAL, values);
-    assert_int_equal (n_said + n_entries, 0);
+    RUN (S_CTX_LOCAL, "nonsense", NULL);
+    assert_passed (0, "");
     run_with ("nonsense"); /* sbatch inside of a job makes a job */
     assert_int_equal (n_said, 1);
     unsetenv ("SLURM_JOB_ID");
-    run_command (S_CTX_LOCAL, values);
+    RUN (S_CTX_LOCAL, "nonsense", NULL);
     assert_int_equal (n_said, 1);
 }
 
@@ -259,14 +255,13 @@ TEST ("what an outer job left is removed")
     static const char *const names[] = {"SLURM_SPANK_" DN_CARRY_AUTOMATIC,
                                         "SLURM_SPANK_" DN_CARRY_OPTION,
                                         "SLURM_SPANK_" DN_CARRY_SIDECAR};
-    static const char *const none[] = {NULL};
 
     setenv ("SLURM_SPANK_OTHER", "1", 1);
     for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
         setenv (names[i], "x", 1);
-    run_command (S_CTX_REMOTE, none);
+    RUN (S_CTX_REMOTE, NULL);
     assert_non_null (getenv (names[0]));
-    run_command (S_CTX_ALLOCATOR, none);
+    RUN (S_CTX_ALLOCATOR, NULL);
     for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
         assert_null (getenv (names[i]));
     assert_non_null (getenv ("SLURM_SPANK_OTHER"));

@@ -79,21 +79,18 @@ TEST ("a job that has been advised is not advised again")
 TEST ("a job describes itself on a sibling, and those that it submits by themselves")
 {
     job_desc_msg_t *desc;
-    char *message;
 
     start_plugin (ENFORCE "PythonDir=/opt/python\nProgressDir=/tmp/progress\n");
     desc = a_job (RESNET);
     for (int i = 0; i < 2; i++) {
-        message = submit (desc);
-        slurm_text_free (&message);
+        submit_quietly (desc);
         assert_string_equal (job_getenv (desc, DN_CAPTURE_HOOK), "/opt/python/hook");
         assert_true (strncmp (job_getenv (desc, "PYTHONPATH"), "/opt/python/hook", 16)
                      == 0);
     }
     slurm_text_free (&desc->admin_comment);
     slurm_text_free (&desc->comment);
-    message = submit (desc);
-    slurm_text_free (&message);
+    submit_quietly (desc);
     assert_null (job_getenv (desc, DN_CAPTURE_HOOK));
 }
 
@@ -139,32 +136,16 @@ TEST ("bad metadata leaves the job and is reported once")
 
 TEST ("long texts are bounded")
 {
-    enum {
-        SIZE = 4 * 1024 * 1024
-    };
-    char *text = unit_keep (malloc (SIZE + 1), free);
+    const size_t size = 4 * 1024 * 1024;
     job_desc_msg_t *desc;
 
     start_plugin (ENFORCE);
-    memset (text, 'x', SIZE);
-    text[SIZE] = '\0';
-    memcpy (text, "dnnest:model=", 13);
-    assert_comment_untouched (text, "; job submitted as written");
-    memset (text, '#', SIZE);
+    assert_comment_untouched (unit_text ("dnnest:model=%s", unit_repeat ("x", size)),
+                              "; job submitted as written");
     desc = a_job (NULL);
     slurm_text_free (&desc->script);
-    desc->script = slurm_text (text);
+    desc->script = slurm_text (unit_repeat ("#", size));
     assert_untouched (desc, NULL);
-}
-
-/* Give the job one carrier of the client's plugin, and the entries that come with it.
- */
-static void carry (job_desc_msg_t *desc, const char *entry, const char *more)
-{
-    const char *const spank[] = {
-        "OTHER=1", entry, "_SLURM_SPANK_OPTION_dnnest_dnnest=x", more, NULL};
-
-    job_set_spank_env (desc, spank);
 }
 
 #define SIDECAR                                                                        \
@@ -176,10 +157,12 @@ static void carry (job_desc_msg_t *desc, const char *entry, const char *more)
  */
 static void assert_forgery (const char *entry, const char *expected)
 {
+    const char *const spank[] = {
+        "OTHER=1", entry, "_SLURM_SPANK_OPTION_dnnest_dnnest=x", NULL};
     char *message;
     job_desc_msg_t *desc = a_job (NULL);
 
-    carry (desc, entry, NULL);
+    job_set_spank_env (desc, spank);
     message = submit (desc);
     if (expected)
         assert_contains (message ? message : "nothing", expected);
@@ -196,10 +179,7 @@ static void assert_forgery (const char *entry, const char *expected)
 
 TEST ("forged entries are refused and removed")
 {
-    enum {
-        SIZE = 1024 * 1024
-    };
-    char *text = unit_keep (malloc (SIZE + 1), free);
+    const size_t size = 1024 * 1024;
 
     start_plugin (ENFORCE);
     assert_forgery ("DNNEST_OPTION=", "--dnnest: no metadata");
@@ -208,16 +188,13 @@ TEST ("forged entries are refused and removed")
     assert_forgery ("DNNEST_OPTION=batch=\033[31m", "--dnnest: column 7");
     assert_forgery ("DNNEST_OPTION=off", NULL);
     assert_forgery ("DNNEST_SIDECAR=", "sidecar: ");
-    assert_forgery ("DNNEST_SIDECAR=[[[[[[[[[[[[[[[[", "sidecar: line 1, column");
-    memset (text, '[', SIZE);
-    text[SIZE] = '\0';
-    memcpy (text, "DNNEST_SIDECAR=", 15);
-    assert_forgery (text, "sidecar: more than 16384 bytes were passed");
-    text[15 + 16384] = '\0';
-    assert_forgery (text, "sidecar: line 1, column");
-    memset (text, 'x', SIZE);
-    memcpy (text, "DNNEST_OPTION=model=", 20);
-    assert_forgery (text, "expected at most 4096");
+    assert_forgery (unit_text ("DNNEST_SIDECAR=%s", unit_repeat ("[", size)),
+                    "sidecar: more than 16384 bytes were passed");
+    for (size_t n = 16; n <= 16384; n *= 1024)
+        assert_forgery (unit_text ("DNNEST_SIDECAR=%s", unit_repeat ("[", n)),
+                        "sidecar: line 1, column");
+    assert_forgery (unit_text ("DNNEST_OPTION=model=%s", unit_repeat ("x", size)),
+                    "expected at most 4096");
 }
 
 TEST ("a comment names a file below the directory")

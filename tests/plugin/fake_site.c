@@ -37,13 +37,9 @@ void write_file (const char *name, const char *text, const char *more)
 /* Copy: the checkout may be writable by a group, and the plugin refuses such files. */
 static void copy_device (const char *name)
 {
-    char path[512];
-    char *text;
+    char *path = unit_text ("etc/hardware/%s.conf", name);
 
-    snprintf (path, sizeof (path), "etc/hardware/%s.conf", name);
-    text = tree_text (path);
-    scratch_put (path + strlen ("etc/"), text);
-    free (text);
+    scratch_put (path + strlen ("etc/"), unit_keep (tree_text (path), free));
 }
 
 /* Decisions on a busy machine or with a sanitizer may be slow. All jobs are changed,
@@ -51,15 +47,12 @@ static void copy_device (const char *name)
  */
 void write_conf (const char *text)
 {
-    char head[1024];
-
-    snprintf (head,
-              sizeof (head),
-              "DataDir=%s Bundle=%s\nDecisionTime=1000 StartChanges=0\n",
-              scratch_path (""),
-              bundle_dir);
     unlink (scratch_path ("dnnest.conf"));
-    write_file ("dnnest.conf", head, text);
+    write_file ("dnnest.conf",
+                unit_text ("DataDir=%s Bundle=%s\nDecisionTime=1000 StartChanges=0\n",
+                           scratch_path (""),
+                           bundle_dir),
+                text);
 }
 
 char *cluster_name;
@@ -140,6 +133,19 @@ char *submit (job_desc_msg_t *desc)
     return message;
 }
 
+void submit_quietly (job_desc_msg_t *desc)
+{
+    char *message = submit (desc);
+
+    slurm_text_free (&message);
+}
+
+void submit_and_free (job_desc_msg_t *desc)
+{
+    submit_quietly (desc);
+    job_free (desc);
+}
+
 void assert_untouched (job_desc_msg_t *desc, const char *expected)
 {
     struct photo photo = photo_take (desc);
@@ -180,30 +186,20 @@ void assert_moved (job_desc_msg_t *desc)
 uint32_t limit_given (void)
 {
     job_desc_msg_t desc;
-    char *message;
-    uint32_t limit;
 
     make_job (&desc, RESNET);
-    message = submit (&desc);
-    limit = desc.time_limit;
-    slurm_text_free (&message);
-    job_free (&desc);
-    return limit;
+    submit_and_free (&desc);
+    return desc.time_limit;
 }
 
 /* --- traces ---------------------------------------------------------------------- */
 
 const char *with_traces (const char *conf)
 {
-    static char text[4096];
-
-    snprintf (text,
-              sizeof (text),
-              "%sDecisionLog=%s/log.jsonl\nCounters=%s/dnnest.prom\n",
-              conf,
-              scratch_path (""),
-              scratch_path (""));
-    return text;
+    return unit_text ("%sDecisionLog=%s\nCounters=%s\n",
+                      conf,
+                      scratch_path ("log.jsonl"),
+                      scratch_path ("dnnest.prom"));
 }
 
 void forget_traces (void)
@@ -282,16 +278,13 @@ void reconfigure (void)
 void make_bundle (void)
 {
     const char *top = getenv ("abs_top_builddir");
-    char command[1024];
 
     snprintf (bundle_dir, sizeof (bundle_dir), "%s", scratch_path ("bundle"));
-    snprintf (command,
-              sizeof (command),
-              "mkdir %s && %s/tests/unit/make_bundle %s",
-              bundle_dir,
-              top ? top : ".",
-              bundle_dir);
-    assert_int_equal (system (command), 0);
+    assert_int_equal (system (unit_text ("mkdir %s && %s/tests/unit/make_bundle %s",
+                                         bundle_dir,
+                                         top ? top : ".",
+                                         bundle_dir)),
+                      0);
 }
 
 void remove_bundle (void)
@@ -322,9 +315,8 @@ int load_plugin (void **state)
 {
     const char *top = getenv ("abs_top_builddir");
     const char *given = getenv ("DNNEST_PLUGIN");
-    char path[512];
+    char *path = unit_text ("%s/.libs/job_submit_dnnest.so", top ? top : ".");
 
-    snprintf (path, sizeof (path), "%s/.libs/job_submit_dnnest.so", top ? top : ".");
     plugin_handle = dlopen (given ? given : path, RTLD_NOW | RTLD_LOCAL);
     if (!plugin_handle) {
         print_error ("%s\n", dlerror ());

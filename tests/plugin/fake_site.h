@@ -79,6 +79,10 @@ job_desc_msg_t *a_job (const char *comment);
 /* Submit and return the message to the user, in Slurm's memory. */
 char *submit (job_desc_msg_t *desc);
 
+/* Submit, whatever the message; and a job of make_job () that is freed. */
+void submit_quietly (job_desc_msg_t *desc);
+void submit_and_free (job_desc_msg_t *desc);
+
 /* The job is unchanged, and the user gets 'expected' (NULL: nothing). */
 void assert_untouched (job_desc_msg_t *desc, const char *expected);
 void assert_comment_untouched (const char *comment, const char *expected);

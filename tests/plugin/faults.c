@@ -201,18 +201,6 @@ static void make_missing (void)
     unlink (scratch_path (kept.name));
 }
 
-static void make_unreadable (void)
-{
-    faulty.file = kept_base ();
-    faulty.open_errno = EACCES;
-}
-
-static void make_unreliable (void)
-{
-    faulty.file = kept_base ();
-    faulty.read_errno = EIO;
-}
-
 static void make_short (void)
 {
     cut (kept.name);
@@ -260,33 +248,43 @@ static void make_binary (void)
     scratch_write (kept.name, bytes, sizeof (bytes));
 }
 
-/* After its directory has been listed, before it is read. */
-static void make_missing_meanwhile (void)
-{
-    faulty.file = kept_base ();
-    faulty.before_open = make_missing;
-}
-
-static void make_short_meanwhile (void)
-{
-    faulty.file = kept_base ();
-    faulty.before_open = make_short;
-}
-
 struct breakage {
-    void (*make) (void);
+    void (*make) (void); /* NULL: the computer fails */
     const char *said;
+    struct faulty faulty;
 };
+
+#define UNREADABLE                                                                     \
+    {                                                                                  \
+        .open_errno = EACCES                                                           \
+    }
+#define UNRELIABLE                                                                     \
+    {                                                                                  \
+        .read_errno = EIO                                                              \
+    }
+#define MEANWHILE(breakage)                                                            \
+    {                                                                                  \
+        .before_open = breakage                                                        \
+    } /* behind the listing */
 
 static const struct breakage breakages[] = {
-    {make_missing, "cannot be opened: No such file"},
-    {make_unreadable, "cannot be opened: Permission denied"},
-    {make_unreliable, "cannot be read: Input/output error"},
-    {make_directory, "not a regular file"},
-    {make_writable, "writable by group or others"},
-    {make_huge, "1073741824 bytes, "},
-    {make_missing_meanwhile, "cannot be opened: No such file"},
+    {make_missing, "cannot be opened: No such file", {0}},
+    {NULL, "cannot be opened: Permission denied", UNREADABLE},
+    {NULL, "cannot be read: Input/output error", UNRELIABLE},
+    {make_directory, "not a regular file", {0}},
+    {make_writable, "writable by group or others", {0}},
+    {make_huge, "1073741824 bytes, ", {0}},
+    {NULL, "cannot be opened: No such file", MEANWHILE (make_missing)},
 };
+
+/* Break the kept file. */
+static void break_kept (const struct breakage *breakage)
+{
+    faulty = breakage->faulty;
+    faulty.file = kept_base ();
+    if (breakage->make)
+        breakage->make ();
+}
 
 /* --- the bundle ------------------------------------------------------------------ */
 
@@ -307,7 +305,7 @@ static void assert_goes_without_bundle (const char *said)
 static void break_bundle (const char *name, const struct breakage *breakage)
 {
     keep (name);
-    breakage->make ();
+    break_kept (breakage);
     assert_goes_without_bundle (breakage->said);
     restore ();
 }
@@ -317,13 +315,13 @@ TEST ("a broken bundle counts as none")
     static const char *const files[] = {
         "bundle/manifest.json", "bundle/step.trees", "bundle/domain.points"};
     static const struct breakage shortened[] = {
-        {make_short, "manifest.json: "},
-        {make_empty, "manifest.json: "},
-        {make_binary, "manifest.json: "},
-        {make_short, "step.trees: "},
-        {make_empty, "step.trees: "},
-        {make_short_meanwhile, "step.trees: "},
-        {make_binary, "step.trees: "},
+        {make_short, "manifest.json: ", {0}},
+        {make_empty, "manifest.json: ", {0}},
+        {make_binary, "manifest.json: ", {0}},
+        {make_short, "step.trees: ", {0}},
+        {make_empty, "step.trees: ", {0}},
+        {NULL, "step.trees: ", MEANWHILE (make_short)},
+        {make_binary, "step.trees: ", {0}},
     };
 
     white = sound_outcome (ENFORCE);
@@ -337,26 +335,36 @@ TEST ("a broken bundle counts as none")
     move ("bundle", "elsewhere");
     assert_goes_without_bundle ("cannot be opened as a directory: No such file");
     move ("elsewhere", "bundle");
-    remove_bundle ();
 }
 
-TEST ("a bundle of another version is refused by name")
+/* With 'to' in the place of 'from' in its manifest the bundle counts as none. */
+static void doctor_manifest (const char *from, const char *to, const char *said)
 {
-    char *from = unit_text ("{\"version\":%d", DN_FEATURES_VERSION);
-    char *to = unit_text ("{\"version\":%d", DN_FEATURES_VERSION + 1);
-    char *said = unit_text ("features: version %d, ", DN_FEATURES_VERSION + 1);
-
-    make_bundle ();
-    keep ("bundle/manifest.json");
-    put (kept.name, "\"dnnest_bundle\":2", "\"dnnest_bundle\":1");
-    assert_goes_without_bundle (
-        "dnnest_bundle: format 1, this program reads 2; train or install it again");
-    restore ();
     keep ("bundle/manifest.json");
     put (kept.name, from, to);
     assert_goes_without_bundle (said);
     restore ();
-    remove_bundle ();
+}
+
+TEST ("a bundle of another version is refused by name")
+{
+    make_bundle ();
+    doctor_manifest (
+        "\"dnnest_bundle\":2",
+        "\"dnnest_bundle\":1",
+        "dnnest_bundle: format 1, this program reads 2; train or install it again");
+    doctor_manifest (unit_text ("{\"version\":%d", DN_FEATURES_VERSION),
+                     unit_text ("{\"version\":%d", DN_FEATURES_VERSION + 1),
+                     unit_text ("features: version %d, ", DN_FEATURES_VERSION + 1));
+}
+
+/* The plugin starts with the i-th byte of the kept file in which a bit is flipped. */
+static void start_flipped (size_t i)
+{
+    kept.text[i] ^= (char) (1 << i % 8);
+    scratch_write (kept.name, kept.text, kept.size);
+    kept.text[i] ^= (char) (1 << i % 8);
+    start_plugin (ENFORCE);
 }
 
 /* One bit of every byte. The checksum detects it in the trees. The manifest has no
@@ -371,10 +379,7 @@ TEST ("a flipped bit of a bundle is detected")
 
         keep (file == 0 ? "bundle/step.trees" : "bundle/manifest.json");
         for (size_t i = 0; i < kept.size; i += file == 0 ? 1 : 7) {
-            kept.text[i] ^= (char) (1 << i % 8);
-            scratch_write (kept.name, kept.text, kept.size);
-            kept.text[i] ^= (char) (1 << i % 8);
-            start_plugin (ENFORCE);
+            start_flipped (i);
             n_seen += stand_in_n_errors;
             n_harmless += stand_in_n_infos;
             if (stand_in_n_errors == 0 && file == 0)
@@ -387,7 +392,6 @@ TEST ("a flipped bit of a bundle is detected")
             "%s: %d flipped bits seen, %d harmless\n", kept.name, n_seen, n_harmless);
         restore ();
     }
-    remove_bundle ();
 }
 
 /* Another bundle of the same form replaces the one that is being read. */
@@ -424,7 +428,6 @@ TEST ("a bundle replaced during a load is used whole or not at all")
     rmdir (scratch_path ("bundle"));
     move ("elsewhere", "bundle");
     remove_bundle ();
-    memset (&faulty, 0, sizeof (faulty));
 }
 
 /* --- catalogue, data sets, configuration ----------------------------------------- */
@@ -432,7 +435,7 @@ TEST ("a bundle replaced during a load is used whole or not at all")
 static void break_file (const char *name, const struct breakage *breakage)
 {
     keep (name);
-    breakage->make ();
+    break_kept (breakage);
     assert_inert (ENFORCE, breakage->said);
     restore ();
 }
@@ -440,11 +443,13 @@ static void break_file (const char *name, const struct breakage *breakage)
 TEST ("a broken catalogue leaves jobs alone")
 {
     static const struct breakage more[] = {
-        {make_missing, "dnnest.conf: line 6: Device: 'a100_sxm4_40gb' is not in the"},
-        {make_short, "hardware/a100_sxm4_40gb.conf: "},
-        {make_empty, "hardware/a100_sxm4_40gb.conf: "},
-        {make_binary, "hardware/a100_sxm4_40gb.conf: "},
-        {make_short_meanwhile, "hardware/a100_sxm4_40gb.conf: "},
+        {make_missing,
+         "dnnest.conf: line 6: Device: 'a100_sxm4_40gb' is not in the",
+         {0}},
+        {make_short, "hardware/a100_sxm4_40gb.conf: ", {0}},
+        {make_empty, "hardware/a100_sxm4_40gb.conf: ", {0}},
+        {make_binary, "hardware/a100_sxm4_40gb.conf: ", {0}},
+        {NULL, "hardware/a100_sxm4_40gb.conf: ", MEANWHILE (make_short)},
     };
 
     for (size_t i = 1; i < N (breakages); i++)
@@ -458,14 +463,10 @@ TEST ("a broken catalogue leaves jobs alone")
 
 TEST ("a broken table of data sets leaves jobs alone")
 {
-    static const struct breakage more[] = {
-        {make_binary, "datasets.conf: "},
-    };
-
     for (size_t i = 0; i < N (breakages); i++)
         break_file ("datasets.conf", &breakages[i]);
-    for (size_t i = 0; i < N (more); i++)
-        break_file ("datasets.conf", &more[i]);
+    break_file ("datasets.conf",
+                &(struct breakage){make_binary, "datasets.conf: ", {0}});
 }
 
 /* Of a file of dnnestd: its text, or NULL for a directory, and its mode. */
@@ -567,10 +568,7 @@ TEST ("a flipped bit of the catalogue is named, or a valid device")
 
     keep ("hardware/a100_sxm4_40gb.conf");
     for (size_t i = 0; i < kept.size; i++) {
-        kept.text[i] ^= (char) (1 << i % 8);
-        scratch_write (kept.name, kept.text, kept.size);
-        kept.text[i] ^= (char) (1 << i % 8);
-        start_plugin (ENFORCE);
+        start_flipped (i);
         if (stand_in_n_errors > 0) {
             n_named++;
             assert_one_error ("a100_sxm4_40gb");
@@ -596,21 +594,21 @@ TEST ("a configuration that cannot be read leaves jobs alone")
 {
     /* A missing file is no fault: it switches dnnest off. */
     static const struct breakage ways[] = {
-        {make_unreadable, "dnnest.conf: cannot be opened: Permission denied"},
-        {make_unreliable, "dnnest.conf: cannot be read: Input/output error"},
-        {make_directory, "dnnest.conf: not a regular file"},
-        {make_writable, "dnnest.conf: writable by group or others"},
-        {make_link, "symbolic link"},
-        {make_pipe, "dnnest.conf: not a regular file"},
-        {make_huge, "dnnest.conf: 1073741824 bytes"},
-        {make_binary, "dnnest.conf: line 2: "},
+        {NULL, "dnnest.conf: cannot be opened: Permission denied", UNREADABLE},
+        {NULL, "dnnest.conf: cannot be read: Input/output error", UNRELIABLE},
+        {make_directory, "dnnest.conf: not a regular file", {0}},
+        {make_writable, "dnnest.conf: writable by group or others", {0}},
+        {make_link, "symbolic link", {0}},
+        {make_pipe, "dnnest.conf: not a regular file", {0}},
+        {make_huge, "dnnest.conf: 1073741824 bytes", {0}},
+        {make_binary, "dnnest.conf: line 2: ", {0}},
     };
 
     for (size_t i = 0; i < N (ways); i++) {
         start_plugin (ENFORCE);
         assert_one_line ("mode enforce");
         keep ("dnnest.conf");
-        ways[i].make ();
+        break_kept (&ways[i]);
         stop_plugin ();
         assert_int_equal (plugin.init (), SLURM_SUCCESS);
         assert_one_error (ways[i].said);
@@ -623,7 +621,6 @@ TEST ("a configuration that cannot be read leaves jobs alone")
     faulty.before_open = break_conf;
     faulty.opens_left = 1; /* the check of the files that it names */
     assert_inert (ENFORCE, "dnnest.conf: line 3: Mode: 'sideways'");
-    memset (&faulty, 0, sizeof (faulty));
 }
 
 /* --- every key ------------------------------------------------------------------- */
@@ -663,10 +660,8 @@ static int n_wrong;
 /* "LINE KEY=VALUE" as the third line of the file. */
 static void assert_refused (const char *line, const char *key, const char *value)
 {
-    char *conf =
-        unit_text ("%s%s=%s\n%s", line, key, value, "Mode=enforce\n" GPU_LINES);
-
-    assert_inert (conf, unit_text ("dnnest.conf: line 3: %s", key));
+    assert_inert (unit_text ("%s%s=%s\nMode=enforce\n" GPU_LINES, line, key, value),
+                  unit_text ("dnnest.conf: line 3: %s", key));
     n_wrong++;
 }
 
@@ -858,8 +853,6 @@ TEST ("without memory a decision is whole or not made")
         assert_true (n > 10);
     }
     stop_plugin ();
-    forget_traces ();
-    remove_bundle ();
 }
 
 /* A start while one allocation fails, or all from one on. */
@@ -911,7 +904,6 @@ TEST ("without memory a start is reported and harms nothing")
                        n_said[0]);
         assert_true (n > 30);
     }
-    remove_bundle ();
 }
 #endif
 
@@ -934,11 +926,7 @@ TEST ("without a thread the site is what it was at the start")
 
 TEST ("trees that libxgboost has not confirmed count as no bundle")
 {
-    static const struct {
-        const char *from;
-        const char *to;
-        const char *said;
-    } records[] = {
+    static const char *const records[][3] = {
         {"\"confirmed\":{",
          "\"confirmEd\":{",
          "libxgboost has not confirmed step.trees"},
@@ -952,32 +940,24 @@ TEST ("trees that libxgboost has not confirmed count as no bundle")
     };
 
     make_bundle ();
-    for (size_t i = 0; i < N (records); i++) {
-        keep ("bundle/manifest.json");
-        put (kept.name, records[i].from, records[i].to);
-        assert_goes_without_bundle (records[i].said);
-        restore ();
-    }
-    remove_bundle ();
+    for (size_t i = 0; i < N (records); i++)
+        doctor_manifest (records[i][0], records[i][1], records[i][2]);
 }
 
 TEST ("trees other than those confirmed count as no bundle")
 {
     static const char record[] = "\"xgboost\":\"1.7.4\",\"sha256\":\"";
-    char *from;
-    char *at;
+    const char *manifest;
+    const char *at;
 
     make_bundle ();
-    keep ("bundle/manifest.json");
-    at = strstr (kept.text, record);
+    manifest = unit_keep (scratch_read ("bundle/manifest.json", NULL), free);
+    at = strstr (manifest, record);
     assert_non_null (at);
-    from = unit_text ("%.*s", (int) sizeof (record), at);
-    put (kept.name,
-         from,
-         unit_text ("%s%c", record, at[sizeof (record) - 1] == '0' ? '1' : '0'));
-    assert_goes_without_bundle ("libxgboost has confirmed a different step.trees");
-    restore ();
-    remove_bundle ();
+    doctor_manifest (
+        unit_text ("%.*s", (int) sizeof (record), at),
+        unit_text ("%s%c", record, at[sizeof (record) - 1] == '0' ? '1' : '0'),
+        "libxgboost has confirmed a different step.trees");
 }
 
 static bool is_mapped (const char *library)
@@ -1005,7 +985,6 @@ TEST ("a bundle brings no library into the process")
     assert_false (is_mapped ("libxgboost"));
     assert_false (is_mapped ("libgomp"));
     stop_plugin ();
-    remove_bundle ();
 }
 
 /* --- the decision log, clocks, locale, stack, time ------------------------------- */
@@ -1053,14 +1032,6 @@ static void make_full_job (job_desc_msg_t *desc, const char *comment)
     for (int i = 0; job_text (desc, i); i++)
         if (!*job_text (desc, i))
             *job_text (desc, i) = slurm_text ("x");
-}
-
-static void submit_and_free (job_desc_msg_t *desc)
-{
-    char *message = submit (desc);
-
-    slurm_text_free (&message);
-    job_free (desc);
 }
 
 /* One text is NULL or empty, in a job with all other texts and in one with few. */
@@ -1240,8 +1211,6 @@ TEST ("a decimal comma changes nothing")
     outcome = sound_outcome (conf);
     assert_same (&outcome, &sound);
     assert_inert ("TimeMargin=0,25\n", "dnnest.conf: line 3: TimeMargin: '0,25'");
-    remove_locale ();
-    remove_bundle ();
 }
 
 TEST ("a decision that takes too long is given up")
@@ -1258,7 +1227,6 @@ TEST ("a decision that takes too long is given up")
                                    "\"verdict\":\"error\",\"applied\":false,\"error\":"
                                    "\"took longer than 0.0001 ms"),
                       1);
-    forget_traces ();
 }
 
 /* Undo what a failed test may have left. */
@@ -1268,6 +1236,7 @@ int after_test (void **state)
     faulty_memory (0, false);
     remove_locale ();
     remove_bundle ();
+    forget_traces ();
     return 0;
 }
 

@@ -72,17 +72,14 @@ static void number_text (const char *text, unsigned number, char *out, size_t si
 /* A script of usual length; that of a new job has another number. */
 static void set_script (job_desc_msg_t *desc, unsigned number)
 {
-    char last[80];
     char text[4096] = "#!/bin/bash\n#SBATCH --job-name=train --time=1-00:00:00\n"
                       "#SBATCH --gres=gpu:a100:4 --cpus-per-task=80\n";
 
     for (int i = 0; i < 40; i++)
         strcat (text, "export SETTING=1 # what people write into scripts\n");
-    snprintf (last,
-              sizeof (last),
-              "srun python train.py --epochs 90 --batch-size 64 --lr 0.%09u\n",
-              number);
-    strcat (text, last);
+    sprintf (text + strlen (text),
+             "srun python train.py --epochs 90 --batch-size 64 --lr 0.%09u\n",
+             number);
     slurm_text_free (&desc->script);
     desc->script = slurm_text (text);
 }
@@ -113,22 +110,18 @@ void make_large_site (void)
 {
     const char *top = getenv ("abs_top_srcdir");
     const char *bundle = getenv ("DNNEST_BUNDLE");
-    char command[2048];
 
     if (!top)
         top = ".";
     snprintf (bundle_dir, sizeof (bundle_dir), "%s/large", scratch_path (""));
-    snprintf (command,
-              sizeof (command),
-              "cp %s/etc/hardware/*.conf %s/hardware/ && cp -r %s%s %s && "
-              "cp %s/etc/datasets.conf %s/ && chmod -R go-w %s",
-              top,
-              scratch_path (""),
-              bundle ? bundle : top,
-              bundle ? "" : "/etc/bundle",
-              bundle_dir,
-              top,
-              scratch_path (""),
-              scratch_path (""));
-    run_shell (command);
+    run_shell (unit_text ("cp %s/etc/hardware/*.conf %s/hardware/ && cp -r %s%s %s && "
+                          "cp %s/etc/datasets.conf %s/ && chmod -R go-w %s",
+                          top,
+                          scratch_path (""),
+                          bundle ? bundle : top,
+                          bundle ? "" : "/etc/bundle",
+                          bundle_dir,
+                          top,
+                          scratch_path (""),
+                          scratch_path ("")));
 }

@@ -72,12 +72,9 @@ static long n_decisions (void)
 static void submit_one (enum large_job kind)
 {
     job_desc_msg_t desc;
-    char *message;
 
     make_large_job (&desc, kind);
-    message = submit (&desc);
-    slurm_text_free (&message);
-    job_free (&desc);
+    submit_and_free (&desc);
 }
 
 static void submit_many (long n)
@@ -215,17 +212,14 @@ TEST ("a child of a fork leaves its job unchanged")
     start_plugin (LARGE_SITE);
     for (int kind = LARGE_RESNET; kind <= LARGE_NEW_SIDECAR; kind++) {
         job_desc_msg_t desc;
-        char *message;
         int status = 0;
 
         make_large_job (&desc, (enum large_job) kind);
         assert_int_equal (desc.time_limit, 1440);
         waitpid (submit_in_child (&desc), &status, 0);
         assert_int_equal (status, 0);
-        message = submit (&desc);
+        submit_and_free (&desc);
         assert_true (desc.time_limit < 1440);
-        slurm_text_free (&message);
-        job_free (&desc);
     }
     stop_plugin ();
 }

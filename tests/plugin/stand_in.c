@@ -128,29 +128,13 @@ void slurm_text_free (char **text)
 void job_init (job_desc_msg_t *desc)
 {
     memset (desc, 0, sizeof (*desc));
-    desc->user_id = 1000;
-    desc->core_spec = NO_VAL16;
-    desc->cores_per_socket = NO_VAL16;
-    desc->cpus_per_task = NO_VAL16;
+#define NUMBER(name, absent) desc->name = absent;
+#define TEXT(name)
+#include "job_fields.inc"
+#undef NUMBER
+#undef TEXT
     desc->env_size = NO_VAL;
-    desc->het_job_offset = NO_VAL;
-    desc->max_cpus = NO_VAL;
-    desc->max_nodes = NO_VAL;
-    desc->min_cpus = NO_VAL;
-    desc->min_nodes = NO_VAL;
-    desc->ntasks_per_core = NO_VAL16;
-    desc->ntasks_per_node = NO_VAL16;
-    desc->ntasks_per_socket = NO_VAL16;
-    desc->ntasks_per_tres = NO_VAL16;
-    desc->num_tasks = NO_VAL;
-    desc->overcommit = NO_VAL8;
-    desc->pn_min_cpus = NO_VAL16;
-    desc->pn_min_memory = NO_VAL64;
-    desc->shared = NO_VAL16;
     desc->spank_job_env_size = NO_VAL;
-    desc->threads_per_core = NO_VAL16;
-    desc->time_limit = NO_VAL;
-    desc->time_min = NO_VAL;
 }
 
 static char **make_list (const char *const *entries, uint32_t *n)
@@ -198,17 +182,13 @@ const char *job_getenv (const job_desc_msg_t *desc, const char *name)
 
 char **job_text (job_desc_msg_t *desc, int i)
 {
-    char **const texts[] = {&desc->account,       &desc->admin_comment,
-                            &desc->array_inx,     &desc->batch_features,
-                            &desc->comment,       &desc->cpus_per_tres,
-                            &desc->exc_nodes,     &desc->features,
-                            &desc->mem_per_tres,  &desc->name,
-                            &desc->partition,     &desc->prefer,
-                            &desc->qos,           &desc->req_nodes,
-                            &desc->reservation,   &desc->script,
-                            &desc->tres_freq,     &desc->tres_per_job,
-                            &desc->tres_per_node, &desc->tres_per_socket,
-                            &desc->tres_per_task, NULL};
+    char **const texts[] = {
+#define NUMBER(name, absent)
+#define TEXT(name) &desc->name,
+#include "job_fields.inc"
+#undef NUMBER
+#undef TEXT
+        NULL};
 
     return texts[i];
 }
