@@ -3,13 +3,13 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 
-# shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 command -v python3 >/dev/null || skip_all 'python3 is not installed'
 # A build in the tree mixes its files with ours, and only git can tell them apart.
 if [[ ! -e $top/.git && -e $top/config.status ]]; then skip_all 'built in the tree'; fi
 
+readonly MADE='configure|aclocal[.]m4|Makefile[.]in|packaging/m4/l.*|packaging/build-aux/.*|packaging/rpm/dnnest[.]spec'
 build=${abs_top_builddir:-$top}
 version=$(sed -n 's/^AC_INIT(\[dnnest\], \[\(.*\)\])$/\1/p' "$top/configure.ac")
 work=$(mktemp -d)
@@ -21,7 +21,7 @@ python3 "$top/packaging/lib/licenses.py" "$top" | cut -f 1 >"$work/tree"
 # The files that 'make dist' packs: those of a folder are all in it.
 packed() {
     env -u MAKEFLAGS -u MFLAGS make -s -C "$build" Makefile >/dev/null 2>&1
-    env -u MAKEFLAGS -u MFLAGS make -s --no-print-directory -C "$build" list-dist | sed "s|^$top/||; s|^\(\.\./\)*$(basename "$top")/||; s|^\./||" |
+    env -u MAKEFLAGS -u MFLAGS make -s --no-print-directory -C "$build" list-dist | sed "s|^$top/||; s|^\(\.\./\)*\($(basename "$top")/\)\?||; s|^\./||" |
         while read -r name; do
             if [[ -d $top/$name ]]; then
                 grep "^$name/" "$work/tree"
@@ -38,6 +38,8 @@ if [[ -e $build/Makefile ]]; then
     is 'every file of the tarball exists' "$(while read -r name; do
         [[ -e $top/$name || -e $build/$name ]] || echo "$name"
     done <"$work/packed")" ''
+    is 'the tarball has no other file but those that autoreconf and configure make' \
+        "$(LC_ALL=C comm -13 "$work/tree" "$work/packed" | grep -vxE "$MADE")" ''
 else
     skip 'the tarball has every file of the tree' 'not configured'
 fi
@@ -69,7 +71,7 @@ is 'a release is not found wrong' "$(released "v$version" "dnnest $version (2027
 # NEWS names it as the title of its chapter. Inputs of tests have foreign numbers.
 is 'only configure.ac and NEWS have the version' \
     "$(cd "$top" && grep -v '^tests/data/\|^tests/fuzz/\|^learn/\|^etc/bundle/' \
-        "$work/tree" | grep -vx 'configure\|aclocal.m4\|Makefile.in\|packaging/m4/l.*\|packaging/build-aux/.*\|packaging/rpm/dnnest.spec' |
+        "$work/tree" | grep -vxE "$MADE" |
         tr '\n' '\0' | xargs -0 grep -lE "(^|[^0-9.])${version//./[.]}([^0-9.]|\$)" --)" 'NEWS
 configure.ac'
 if [[ -x ${DNNEST-} ]]; then

@@ -8,7 +8,6 @@
 # job_submit_dnnest(8) and README.md say with "never", "always", "no job" or "cannot" is a
 # row of 'Without exception'.
 
-# shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi
 
@@ -50,7 +49,10 @@ def rows():
             yield chapter, cells
 
 
-lists = "".join(read(x[len(top) + 1:]) for x in glob.glob(top + "/*/*.am") + glob.glob(top + "/*/*/*.am"))
+lists = read("configure.ac") + "".join(read(x[len(top) + 1:]) for x in glob.glob(top + "/*/*.am")
+                                       + glob.glob(top + "/*/*/*.am"))
+for patterns in re.findall(r"\$\(call found,([^()]*)\)", lists):
+    lists += " ".join(x for pattern in patterns.split() for x in glob.glob(top + "/" + pattern))
 tests = {}
 named = {"tests/plugin/faults.c": set(), "tests/live/contract.t": set()}
 claims, n = [], 0
