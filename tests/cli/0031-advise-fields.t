@@ -6,7 +6,6 @@
 # Observed on real controllers. The edits show the previous value of a field. Each row
 # expects exactly these edits, in this order.
 
-# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
 

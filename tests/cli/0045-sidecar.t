@@ -3,7 +3,6 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 
-# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
 

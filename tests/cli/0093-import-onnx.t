@@ -7,7 +7,6 @@
 # 4.30.2, as they train and without folding, and have no weights; written.tar.xz has small
 # models, right and wrong.
 
-# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
 need_onnx

@@ -11,7 +11,6 @@
 # DNNEST_TORCH=all, which takes minutes. DNNEST_PYTHON names another Python, such as that
 # of a virtual environment.
 
-# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
 

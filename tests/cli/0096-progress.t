@@ -6,7 +6,6 @@
 # DNNEST_PYTHON names another Python, such as one with transformers or Lightning; without
 # them their callbacks are tested with stand-ins.
 
-# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
 

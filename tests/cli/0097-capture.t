@@ -7,7 +7,6 @@
 # transformers, peft, lightning, accelerate, keras, tensorflow and jax. Trainings that need
 # a package which is not there are skipped. VERBOSE=1 shows what is true and what was said.
 
-# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
 

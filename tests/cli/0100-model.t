@@ -3,10 +3,8 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 
-# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
-# shellcheck source=tests/cli/bundle.sh
 . "$(dirname "$0")/bundle.sh"
 
 new_bundle a

@@ -5,7 +5,6 @@
 #
 # The programs write what the hook would write (python/dnnest.py). sacct is a stand-in.
 
-# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
 

@@ -5,7 +5,6 @@
 #
 # sacct is a stand-in, which prints what that of 22.05 prints for such jobs.
 
-# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
 

@@ -6,7 +6,6 @@
 # The site is made up: two types of GPUs, a snapshot, 400 finished jobs and the bundle that
 # comes with dnnest. examples.py says how a page marks what is no command.
 
-# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
 command -v scdoc >/dev/null || skip_all 'scdoc is not installed'

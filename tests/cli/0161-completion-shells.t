@@ -6,7 +6,6 @@
 # bash and zsh are asked by typing at a terminal, bash also by calling its function, fish by
 # its command 'complete -C'. A shell that is not installed is left out.
 
-# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_python
 if [[ ${DNNEST_SANITIZERS-} = yes ]]; then skip_all 'the scripts are run in the other build'; fi

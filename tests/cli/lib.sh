@@ -24,7 +24,6 @@ set -uo pipefail
 
 top=${abs_top_srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 DNNEST=${DNNEST:-./dnnest}
-# shellcheck source=tests/live/lib/tap.sh
 . "$top/tests/live/lib/tap.sh"
 
 if [[ ! -x $DNNEST ]]; then

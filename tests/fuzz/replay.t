@@ -3,7 +3,6 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 
-# shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/../lint/lib.sh"
 
 readonly corpora=$top/tests/fuzz/corpus

@@ -6,7 +6,6 @@
 # model/ is pure: no environment, clock, file, output or exit, and no function that uses the
 # locale or may write past the end of a buffer.
 
-# shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 # name: why

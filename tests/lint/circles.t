@@ -6,7 +6,6 @@
 # Two files that need each other cannot be read or tested separately. The calls of a file are
 # read from the built objects: the undefined symbols and the files that define them.
 
-# shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 build=${abs_top_builddir:-$top}
 if ! command -v nm >/dev/null; then skip_all 'nm is not installed'; fi

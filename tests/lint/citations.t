@@ -12,7 +12,6 @@
 # Files of other projects begin with src/ if they are Slurm's, or are listed here. Other
 # citations are public: a paper with its year, an RFC, a page of a manual.
 
-# shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 # File: project

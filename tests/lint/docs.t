@@ -6,7 +6,6 @@
 # The program's own tables are the reference: 'dnnest check --keys', 'dnnest config' and the
 # help of every command.
 
-# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 need_python
 

@@ -12,7 +12,6 @@ set -euo pipefail
 
 top=${abs_top_srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 libs=${DNNEST_PLUGIN_DIR:-${abs_top_builddir:-$top}/.libs}
-# shellcheck source=tests/live/lib/tap.sh
 . "$top/tests/live/lib/tap.sh"
 
 # Of slurmctld. No other function of Slurm may be called with its locks held.

@@ -6,7 +6,6 @@
 # Every row of REQUEST FORMS in job_submit_dnnest(8) has golden submissions in
 # tests/plugin/forms.txt, and every golden submission is of a form that has a row.
 
-# shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 page=$top/plugin/submit/job_submit_dnnest.8.scd

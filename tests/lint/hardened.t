@@ -5,7 +5,6 @@
 #
 # configure leaves out options that the compiler does not have. Debian's compiler has all.
 
-# shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 build=${abs_top_builddir:-$top}

@@ -6,7 +6,6 @@
 set -uo pipefail
 
 top=${abs_top_srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
-# shellcheck source=tests/live/lib/tap.sh
 . "$top/tests/live/lib/tap.sh"
 
 # The folders with our C files, in the order in which they may include one another.

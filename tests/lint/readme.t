@@ -9,7 +9,6 @@
 # dnnest' goes through 'dnnest config --check'; 'sh cluster' is for tests/live/readme.t.
 # tests/lint/guides.py reads them.
 
-# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 need_python
 

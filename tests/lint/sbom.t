@@ -3,7 +3,6 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 
-# shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 command -v python3 >/dev/null || skip_all 'python3 is not installed'

@@ -14,7 +14,6 @@
 # configuration of the tools or the compiler's flags change: a first run takes minutes, others
 # seconds. One build is enough, since the code is the same with sanitizers.
 
-# shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 build=${abs_top_builddir:-$top}

@@ -5,7 +5,6 @@
 #
 # A report shows a title without those before it.
 
-# shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 # How a sentence begins that continues another one. These are whole words: "with" and "as"

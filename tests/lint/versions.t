@@ -8,9 +8,7 @@
 # branch of versions.h, but not with the headers of that version. tests/live/matrix compiles
 # with the headers of the versions that distributions have.
 
-# shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
-# shellcheck source=tests/live/lib/versions.sh
 . "$top/tests/live/lib/versions.sh"
 
 readonly HEADER=plugin/submit/versions.h

@@ -7,7 +7,6 @@
 # instead. Titles of tests that tables cite, and what is between backticks or in strings, are
 # not looked at.
 
-# shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 # An extended regex of whole words, in any case: what to write instead

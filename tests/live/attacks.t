@@ -6,7 +6,6 @@
 # With sbatch, and with the user's own client (forge.c), which sends requests that sbatch
 # would not: a user's program may send anything to slurmctld.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin attacks job_submit_dnnest spank_dnnest
 if [[ ! -x $build/tests/live/forge ]]; then

@@ -9,7 +9,6 @@
 # whose packages it lacks are skipped. VERBOSE=1 shows what is true and what was said.
 # PROGRAMS: only these.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin auto job_submit_dnnest
 if [[ ! -x $dnnestd ]]; then skip_all "$dnnestd is not built"; fi

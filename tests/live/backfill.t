@@ -7,7 +7,6 @@
 # all of them, and any later job must end before that one starts. A job of a day cannot, its
 # twin with a lowered limit can. Only the order of starts is checked, never a duration.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin backfill job_submit_dnnest
 

@@ -6,7 +6,6 @@
 # There is no GPU: a stand-in replaces 'dnnest-dev bench gpu' and returns recorded kernels
 # (learn/data). All other parts are real.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 unset DNNEST_DEV
 live_begin calibrate

@@ -6,7 +6,6 @@
 # The expected jobs are not written here: every carrier must have the same result as the
 # comment, and a wrong one the same as no carrier.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin carriers job_submit_dnnest spank_dnnest
 

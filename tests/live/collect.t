@@ -7,7 +7,6 @@
 # Some thousand more jobs are put into the database, and a collection of them is killed at
 # fifty instants. Many end within an hour; slurmdbd stands still, ends and comes back.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin collect job_submit_dnnest
 if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi

@@ -7,7 +7,6 @@
 # controller's log, and changes the job as words of its comment request. It is compiled here
 # in several variants; dnnest is not loaded. Jobs are only submitted: there are no nodes.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin contract
 

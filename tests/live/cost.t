@@ -5,7 +5,6 @@
 #
 # The cost itself is not tested: tests/bench/cost measures it.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin cost job_submit_dnnest
 if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi

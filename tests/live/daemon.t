@@ -6,7 +6,6 @@
 # One dnnestd runs all the time, so that its memory can be compared after many rounds. The
 # other parts have a dnnestd of their own, with a socket in place of that of systemd.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin daemon job_submit_dnnest
 if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built'; fi

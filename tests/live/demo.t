@@ -6,7 +6,6 @@
 # The demonstration compares what slurmctld has with what should be, and with what became of the
 # same job with dnnest:off, and fails where it differs. Here is what it says of both.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin demo job_submit_dnnest
 if [[ ! -x $build/dnnestd ]]; then skip_all 'dnnestd is not built'; fi

@@ -7,7 +7,6 @@
 # case is compared with the same job with dnnest:off, or without the liar. EARNED_DRAWS: of the
 # neighbour's wait (1).
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin earned job_submit_dnnest
 if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built'; fi

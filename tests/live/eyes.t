@@ -6,7 +6,6 @@
 #
 # Each case is seen with the snapshot that 'dnnestd watch' takes at that moment.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin eyes job_submit_dnnest
 [[ -x $dnnestd ]] || skip_all 'dnnestd is not built'

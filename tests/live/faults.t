@@ -5,7 +5,6 @@
 #
 # tests/plugin/faults.c forces all others; doc/design.md lists them.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin faults job_submit_dnnest
 

@@ -6,7 +6,6 @@
 # The exporter is a stand-in that serves the names of NVIDIA's DCGM exporter; servers that
 # fail are stand-ins, too.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin fetch
 for tool in prometheus promtool python3 openssl; do

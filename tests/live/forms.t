@@ -8,7 +8,6 @@
 # submission then runs, and so does srun in it: srun fails if the fields of a job contradict
 # each other or its environment. The forms are those of the table in job_submit_dnnest(8).
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin forms job_submit_dnnest
 CLUSTER_CPUS='SocketsPerBoard=2 CoresPerSocket=24 ThreadsPerCore=2'

@@ -6,7 +6,6 @@
 # Real jobs, with accounting, whose limit the plugin has lowered to a minute. Most run at the
 # same time. slurmctld ends a job up to 30 seconds after its limit.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin guard job_submit_dnnest
 if [[ ! -x $dnnest_guard ]]; then skip_all 'dnnest-guard is not built'; fi

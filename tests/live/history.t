@@ -5,7 +5,6 @@
 #
 # The file of histories is written here, as dnnestd would; the plugin finds it in StateDir.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin history job_submit_dnnest
 

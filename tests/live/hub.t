@@ -7,7 +7,6 @@
 # Jobs are submitted held, with the shipped bundle. The V100 has a low price here, so that
 # a job leaves the A100 wherever the V100 holds it: memory alone keeps it.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin hub job_submit_dnnest spank_dnnest
 

@@ -7,7 +7,6 @@
 # changes. What is installed is what this build has made. Its plugins, command and shipped
 # files are then those of another test on a private Slurm.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin install job_submit_dnnest spank_dnnest
 if [[ ! -e $build/Makefile ]]; then skip_all "$build has no Makefile"; fi

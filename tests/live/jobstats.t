@@ -8,7 +8,6 @@
 # stand-in reads as jobstats and reportseff do: text that begins with JS1 must be decodable
 # behind the colon. Accounting is a real slurmdbd on MariaDB.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin jobstats job_submit_dnnest
 if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi

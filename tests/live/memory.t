@@ -8,7 +8,6 @@
 # Slurm (OverMemoryKill, whose jobs are FAILED; there are no cgroups): the same pages are
 # mapped again and again, and count each time.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin memory job_submit_dnnest
 if [[ ! -x $dnnestd ]]; then skip_all "$dnnestd is not built"; fi

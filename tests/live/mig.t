@@ -6,7 +6,6 @@
 # The GPUs are files, as slurmd needs no more. v1 v2 have slices "1g.10gb", a1 a2 GPUs of type
 # "3090"; the features of these nodes are still v100 and a100.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin mig job_submit_dnnest
 if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built (without libslurm)'; fi

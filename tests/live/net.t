@@ -8,7 +8,6 @@
 # request six minutes, and need three and a half; the plugin lowers their limits to two or less,
 # since their description is wrong. NET_JOBS: of each kind in each situation (2); up to 100.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 readonly JOBS=${NET_JOBS:-2}
 # A node has room for four situations.

@@ -6,7 +6,6 @@
 # The expected job without dnnest is not written here: the same request without a
 # description shows it.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin policy job_submit_dnnest
 

@@ -6,7 +6,6 @@
 #
 # Real jobs, whose limit the plugin has lowered. All run at the same time.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin progress job_submit_dnnest
 if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built'; fi

@@ -6,7 +6,6 @@
 # The blocks of kind 'sh cluster' (tests/lint/guides.py), one after the other, as an ordinary
 # user of a private Slurm with accounting, the SPANK plugin and dnnestd.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin readme job_submit_dnnest spank_dnnest
 if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi

@@ -7,7 +7,6 @@
 # without metadata, failed, cancelled, at their limit, arrays. dnnestd collects them. Then
 # a program of its own, check_report, computes the sums from sacct and the admin comments.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin report job_submit_dnnest
 if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi

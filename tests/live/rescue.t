@@ -7,7 +7,6 @@
 # Real jobs that v100 cannot run by their description. They move, fail on an a100 as PyTorch
 # does, and succeed on a v100.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin rescue job_submit_dnnest
 if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built'; fi

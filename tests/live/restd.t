@@ -7,7 +7,6 @@
 # time are not the same in all of them. The expected job is not written here: the same
 # submission by sbatch shows it.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin restd job_submit_dnnest
 for tool in slurmrestd python3 jq; do

@@ -6,7 +6,6 @@
 # The file of histories is written here, as 'dnnest learn' would; dnnestd finds it in
 # StateDir.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin revise job_submit_dnnest
 if [[ ! -x $dnnestd ]]; then skip_all "$dnnestd is not built"; fi

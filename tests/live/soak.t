@@ -9,7 +9,6 @@
 # count: caches fill. Growth is only judged over many jobs: SOAK_JOBS=40000 tests/live/soak.t,
 # before a release.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin soak job_submit_dnnest
 if [[ ! -x $build/tests/live/submit_many ]]; then

@@ -6,7 +6,6 @@
 # Four nodes that a job holds for two more hours, a job that wants all of them next, and
 # jobs of a day that only start before it if the scheduler plans them shorter.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin softlimit job_submit_dnnest
 

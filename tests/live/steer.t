@@ -5,7 +5,6 @@
 #
 # Most records are written here, as the plugin would write them at the submission.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin steer job_submit_dnnest
 if [[ ! -x $dnnestd ]]; then skip_all "$dnnestd is not built"; fi

@@ -11,7 +11,6 @@
 # With TABLE=FILE in the environment the outcome is also written to FILE, in Markdown:
 # 'make submissions' does so.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin submissions job_submit_dnnest
 

@@ -7,7 +7,6 @@
 # job without the plugin is not written here: the same submissions are made to the same
 # controller without it, and compared.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin submit job_submit_dnnest
 

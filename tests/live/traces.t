@@ -6,7 +6,6 @@
 # Changed files without a reconfiguration, records in slurmdbd on MariaDB, the decision log,
 # the counters, and limits set by hand.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin traces job_submit_dnnest
 if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi

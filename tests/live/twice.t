@@ -10,7 +10,6 @@
 # The next submission may lose nothing that was used, and runs as that of dnnest:off does.
 # Then the same after three runs. FORMS=REGEX: only these.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin twice job_submit_dnnest
 if [[ ! -x $dnnestd ]]; then skip_all "$dnnestd is not built"; fi

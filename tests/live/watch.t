@@ -6,7 +6,6 @@
 # With slurmdbd, since QOS and associations have limits. The cluster has no plugin of
 # dnnest.
 
-# shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin watch
 if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built (without libslurm)'; fi

@@ -10,11 +10,8 @@
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 readonly top
-# shellcheck source=packaging/lib/build.sh
 source "$top/packaging/lib/build.sh"
-# shellcheck source=tests/live/lib/versions.sh
 source "$top/tests/live/lib/versions.sh"
-# shellcheck source=tests/live/lib/roots.sh
 source "$top/tests/live/lib/roots.sh"
 # What a private Slurm and its test need, without a package of Slurm.
 readonly FOR_CLUSTER=(munge mariadb-server-core mariadb-client-core procps util-linux jq python3

@@ -6,9 +6,7 @@
 #
 # The caller sets 'tool', apt or rpm, and 'dir', the directory of the private Slurm.
 
-# shellcheck source=tests/live/lib/tap.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../live/lib/tap.sh"
-# shellcheck source=tests/live/lib/cluster.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../live/lib/cluster.sh"
 readonly NAMES=(dnnest dnnest-dev slurm-dnnest-plugins dnnestd)
 readonly KEYS='model=resnet50,batch=128,precision=fp16,optimizer=momentum,epochs=30,dataset=imagenet'

@@ -49,9 +49,7 @@ dnnestd=${DNNESTD:-$build/dnnestd}
 dnnest_guard=${DNNEST_GUARD:-$build/dnnest-guard}
 # Variables of the test suite, which sbatch would pass to the jobs; no user has them.
 for variable in "${!DNNEST@}"; do export -n "$variable"; done
-# shellcheck source=tests/live/lib/tap.sh
 . "$here/lib/tap.sh"
-# shellcheck source=tests/live/lib/cluster.sh
 . "$here/lib/cluster.sh"
 
 live_begin() {
