@@ -14,6 +14,26 @@ print_usage() {
     sed -n '/^# usage/,/^$/s/^# \{0,1\}//p' "$0"
 }
 
+die() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+# at_end COMMAND: when the script ends, also by a signal
+at_end() {
+    # shellcheck disable=SC2064  # COMMAND is that of now
+    trap "$1" EXIT
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+}
+
+# The time of what is made is that of the sources.
+take_their_time() {
+    SOURCE_DATE_EPOCH=$(sh "$top/packaging/lib/source-date" "$top")
+    export SOURCE_DATE_EPOCH
+}
+
 # step NAME COMMAND...: runs COMMAND, in this process if it is a function, with its output in a
 # log; shows the log only if it fails. Its temporary files are below $work, since those of perl
 # and of the compiler remain after a Ctrl-C.

@@ -61,9 +61,7 @@ clean_up() {
 begin() {
     if ((EUID != 0)); then die 'takes root: roots to change into, and a private Slurm'; fi
     command -v debootstrap >/dev/null || die 'debootstrap is not installed'
-    trap clean_up EXIT
-    trap 'exit 130' INT
-    trap 'exit 143' TERM
+    at_end clean_up
     mkdir -p "$cache"
     work=$(mktemp -d /var/tmp/dnnest-packages.XXXXXX)
     chmod 1777 "$work"
