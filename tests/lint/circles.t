@@ -7,7 +7,6 @@
 # read from the built objects: the undefined symbols and the files that define them.
 
 . "$(dirname "$0")/lib.sh"
-build=${abs_top_builddir:-$top}
 if ! command -v nm >/dev/null; then skip_all 'nm is not installed'; fi
 
 # Arrows that may still close a circle, "FROM TO" a line. The list may only get shorter.

@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/../cli/lib.sh"
-need_python
 
 is 'every class of rows in doubt has rows, a verdict and a reason' \
     "$("$top/tests/bench/accuracy" --check 2>&1)" ''

@@ -10,10 +10,7 @@ command -v python3 >/dev/null || skip_all 'python3 is not installed'
 if [[ ! -e $top/.git && -e $top/config.status ]]; then skip_all 'built in the tree'; fi
 
 readonly MADE='configure|aclocal[.]m4|Makefile[.]in|packaging/m4/l.*|packaging/build-aux/.*|packaging/rpm/dnnest[.]spec'
-build=${abs_top_builddir:-$top}
 version=$(sed -n 's/^AC_INIT(\[dnnest\], \[\(.*\)\])$/\1/p' "$top/configure.ac")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 
 # The files of the tree; without git all of them, also what autoreconf has made.
 python3 "$top/packaging/lib/licenses.py" "$top" | cut -f 1 >"$work/tree"

@@ -7,7 +7,6 @@
 # help of every command.
 
 . "$(dirname "$0")/../cli/lib.sh"
-need_python
 
 # facts CHECK: prints what is wrong, nothing if there is no error
 facts() {
@@ -386,31 +385,25 @@ while read -r command _; do
 done <"$work/dev-commands.txt"
 write_helps
 
-is 'dnnest.spec(5) has every metadata key with its type and range, and no other' \
-    "$(facts spec_page 2>&1)" ''
-is 'dnnest.spec(5) has every key in its group' "$(facts spec_groups 2>&1)" ''
-is 'dnnest.sidecar(5), its schema and the reader have the same keys' \
-    "$(facts sidecar 2>&1)" ''
-is 'the decision record and log, their schemas and job_submit_dnnest(8) agree' \
-    "$(facts record 2>&1)" ''
-is 'job_submit_dnnest(8) has every counter, and no other' "$(facts counters 2>&1)" ''
-is 'dnnest.conf(5) has every key with its range and default, and no other' \
-    "$(facts conf_page 2>&1)" ''
-is 'dnnest.hardware(5) has every key of the catalogue, and no other' \
-    "$(facts hardware_page 2>&1)" ''
-is 'dnnest-dev(1) has its commands, options and operators, and no other' \
-    "$(facts dev_page 2>&1)" ''
-is 'dnnest.conf(5) states which value of every rule is stricter' "$(facts conf_order 2>&1)" ''
-is 'etc/dnnest.conf shows every key at its default, commented out' "$(facts sample 2>&1)" ''
-is 'etc/dnnest.conf with all lines in force is right and changes nothing' \
-    "$(facts sample_values 2>&1)" ''
-is 'every command has a section of dnnest(1) that begins with its summary' \
-    "$(facts commands 2>&1)" ''
-is 'the pages and sections of commands have the same parts, in one order' \
-    "$(facts command_chapters 2>&1)" ''
-is 'the page or section of a command has every option of it, and no other' \
-    "$(facts command_options 2>&1)" ''
-is 'dnnest(1) has every exit code' "$(facts exit_codes 2>&1)" ''
+while read -r fact title; do
+    is "$title" "$(facts "$fact" 2>&1)" ''
+done <<'END'
+spec_page dnnest.spec(5) has every metadata key with its type and range, and no other
+spec_groups dnnest.spec(5) has every key in its group
+sidecar dnnest.sidecar(5), its schema and the reader have the same keys
+record the decision record and log, their schemas and job_submit_dnnest(8) agree
+counters job_submit_dnnest(8) has every counter, and no other
+conf_page dnnest.conf(5) has every key with its range and default, and no other
+hardware_page dnnest.hardware(5) has every key of the catalogue, and no other
+dev_page dnnest-dev(1) has its commands, options and operators, and no other
+conf_order dnnest.conf(5) states which value of every rule is stricter
+sample etc/dnnest.conf shows every key at its default, commented out
+sample_values etc/dnnest.conf with all lines in force is right and changes nothing
+commands every command has a section of dnnest(1) that begins with its summary
+command_chapters the pages and sections of commands have the same parts, in one order
+command_options the page or section of a command has every option of it, and no other
+exit_codes dnnest(1) has every exit code
+END
 # members COMMAND NAME...: what the page does not name of the documents
 members() {
     is "dnnest-$1(1) names every member of the JSON" \

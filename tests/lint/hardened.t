@@ -7,7 +7,6 @@
 
 . "$(dirname "$0")/lib.sh"
 
-build=${abs_top_builddir:-$top}
 command -v readelf >/dev/null || skip_all 'readelf is not installed'
 
 # check NAME FILE

@@ -7,6 +7,11 @@ set -uo pipefail
 
 top=${abs_top_srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 . "$top/tests/live/lib/tap.sh"
+# shellcheck disable=SC2034  # used by files that source this
+build=${abs_top_builddir:-$top}
+# A new directory, which is deleted at the end.
+work=$(mktemp -d) || exit
+trap 'rm -rf "$work"' EXIT
 
 # The folders with our C files, in the order in which they may include one another.
 # shellcheck disable=SC2034  # used by files that source this

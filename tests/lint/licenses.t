@@ -13,8 +13,6 @@ readonly OURS_IS='GPL-2[.]0-or-later'
 # These belong to autoconf, automake and libtool, and LICENSE to its authors.
 readonly FOREIGN='^(LICENSE|configure|Makefile[.]in|aclocal[.]m4|packaging/build-aux/.*|packaging/m4/(libtool|lt.*)[.]m4)$'
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 
 licences() {
     python3 "$top/packaging/lib/licenses.py" "$1"

@@ -6,7 +6,6 @@
 . "$(dirname "$0")/lib.sh"
 
 readonly CATALOGUE=model/base/messages.inc
-build=${abs_top_builddir:-$top}
 
 # literals FILE...: the texts with words in C files, as FILE:LINE: TEXT. Names of metrics,
 # lists of words and formats of JSON are not texts with words.
@@ -72,8 +71,6 @@ mapfile -t files < <(c_files "${ROOMS[@]}")
 is "no message is written in ${ROOMS[*]}" "$(literals "${files[@]}")" ''
 
 # The check itself: what it finds, and what it does not.
-work=$(mktemp -d) || exit
-trap 'rm -rf "$work"' EXIT
 sample=$work/sample.c
 cat >"$sample" <<'EOF'
 _Static_assert(N == 1,

@@ -7,9 +7,6 @@
 . "$(dirname "$0")/lib.sh"
 command -v python3 >/dev/null || skip_all 'python3 is not installed'
 
-build=${abs_top_builddir:-$top}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 
 packaged() {
     python3 "$top/packaging/lib/packaged.py" "$@"

@@ -5,8 +5,6 @@
 
 . "$(dirname "$0")/lib.sh"
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 mkdir "$work/man"
 
 # Every page, formatted, in $work/man

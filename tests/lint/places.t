@@ -81,9 +81,6 @@ like 'the path of a request has functions' "$steps" 'dn_advise \(\)'
 
 # --- files that a list must have -------------------------------------------------------
 
-build=${abs_top_builddir:-$top}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 # list TARGET: what the build directory's Makefile runs or packs
 list() {
     env -u MAKEFLAGS -u MFLAGS make -s --no-print-directory -C "$build" "$1" >"$work/$1"
@@ -117,7 +114,7 @@ like 'an unlisted file is detected' "$(unlisted 'tests/cli/*.t' etc/etc.am)" '00
 
 # --- changes as they are made ------------------------------------------------------------
 #
-# Each file of tests/lint/places makes a change in a copy of the tree. The copy with all of
+# Each function of tests/lint/places.sh makes a change in a copy of the tree. The copy with all of
 # them is built once, without the plugins.
 
 mkdir "$work/b"
@@ -132,7 +129,7 @@ before=$(sums)
 # makes FILES CHANGE: the change touches that number of files
 makes() {
     local after
-    bash -eu "tests/lint/places/$2.sh"
+    (set -eu && . "$top/tests/lint/places.sh" && "$2")
     after=$(sums)
     is "$2: touches $1 files" \
         "$(comm -13 <(echo "$before") <(echo "$after") | wc -l)" "$1"

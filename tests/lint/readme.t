@@ -10,7 +10,6 @@
 # tests/lint/guides.py reads them.
 
 . "$(dirname "$0")/../cli/lib.sh"
-need_python
 
 here=$(cd "$(dirname "$0")" && pwd)
 

@@ -7,14 +7,11 @@
 
 command -v python3 >/dev/null || skip_all 'python3 is not installed'
 command -v jq >/dev/null || skip_all 'jq is not installed'
-build=${abs_top_builddir:-$top}
 [[ -e $build/packaging/facts ]] || skip_all 'not configured'
 # Without git, the files of a build in the tree are taken for its own.
 if [[ ! -e $top/.git && -e $top/config.status ]]; then skip_all 'built in the tree'; fi
 
 readonly DATE=1700000000
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 
 # sbom FACTS [TREE]
 sbom() {

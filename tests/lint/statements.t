@@ -115,8 +115,6 @@ PYTHON
 is 'every statement names tests that exist and are run' "$(check "$top")" ''
 
 # The check itself must find what is wrong.
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 for entry in "$top"/*; do ln -s "$entry" "$work/"; done
 rm "$work"/{doc,README.md}
 mkdir "$work/doc"

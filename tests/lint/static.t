@@ -16,7 +16,6 @@
 
 . "$(dirname "$0")/lib.sh"
 
-build=${abs_top_builddir:-$top}
 flags_file=$build/tests/lint/compile_flags.txt
 if [[ ${DNNEST_SANITIZERS-} = yes ]]; then skip_all 'checked in the build without sanitizers'; fi
 if [[ ! -e $flags_file ]]; then skip_all "no $flags_file: run by 'make check'"; fi
@@ -133,10 +132,8 @@ else
 fi
 
 # The checks themselves must find errors.
-seen=$(mktemp -d "${TMPDIR:-/tmp}/dnnest-static.XXXXXX")
-trap 'rm -rf "$seen"' EXIT
-cp "$top/.clang-tidy" "$seen/"
-cat >"$seen/bad.c" <<'END'
+cp "$top/.clang-tidy" "$work/"
+cat >"$work/bad.c" <<'END'
 #include <stdlib.h>
 #include <string.h>
 int first (int n);
@@ -151,17 +148,17 @@ int first (int n)
 }
 END
 if usable gcc 12 >/dev/null; then
-    like 'gcc sees a use after free' "$(look_gcc "$seen/bad.c")" 'use-after-free'
-    sed 's|^ *return.*|/* -Wanalyzer-use-after-free: as an example */\n&|' "$seen/bad.c" >"$seen/excused.c"
-    found=$(look_gcc "$seen/excused.c")
+    like 'gcc sees a use after free' "$(look_gcc "$work/bad.c")" 'use-after-free'
+    sed 's|^ *return.*|/* -Wanalyzer-use-after-free: as an example */\n&|' "$work/bad.c" >"$work/excused.c"
+    found=$(look_gcc "$work/excused.c")
     not_ok 'a comment excuses a use after free' grep -q 'analyzer-use-after' <<<"$found"
     like 'a comment excuses one finding only' "$found" 'Wanalyzer-use-of-uninitialized'
 fi
 if usable clang-tidy 14 >/dev/null; then
-    like 'clang-tidy sees a value that was never set' "$(look_clang_tidy "$seen/bad.c")" \
+    like 'clang-tidy sees a value that was never set' "$(look_clang_tidy "$work/bad.c")" \
         'clang-analyzer-core'
 fi
 if usable cppcheck 2.10 >/dev/null; then
-    like 'cppcheck sees a value that was never set' "$(look_cppcheck "$seen/bad.c")" 'uninitvar'
+    like 'cppcheck sees a value that was never set' "$(look_cppcheck "$work/bad.c")" 'uninitvar'
 fi
 done_testing

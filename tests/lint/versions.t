@@ -49,8 +49,6 @@ if [[ ! -e $config || $(value DN_SLURM_VERSION) = no ]]; then
     exit
 fi
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 mkdir "$work/slurm"
 folders=(plugin/submit plugin/spank)
 if [[ -n $(value CMOCKA_LIBS) ]]; then folders+=(tests/plugin); fi
