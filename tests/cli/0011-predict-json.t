@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 spec=model=resnet50,batch=256,precision=fp16,epochs=90,dataset=imagenet
 v100="--gpu v100_sxm2_32gb"

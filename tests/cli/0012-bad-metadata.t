@@ -5,6 +5,7 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 
+without_python=yes
 . "$(dirname "$0")/lib.sh"
 
 bad() { refuses "$1" 2 "$2" predict "$3"; }

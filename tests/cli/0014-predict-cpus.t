@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 spec=model=alexnet,batch=256,precision=fp16,decode=jpeg
 gpu=--gpu=v100_sxm2_16gb

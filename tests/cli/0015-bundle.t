@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 make_bundle "$work/small" || { echo 'Bail out! no small bundle'; exit 1; }
 near=model=resnet50,batch=64,precision=fp16,optimizer=sgd,steps=1000,input=synthetic
@@ -16,25 +15,10 @@ dn predict --json $gpu --model "$work/small" "${near/batch=64/batch=4096}" > "$w
 
 # compare TITLE EXPRESSION: over w, the white box's candidate, b, the bundle's, f, far away
 compare() {
-    local said
-    said=$(python3 - "$work" "$2" 2>&1 <<'PYTHON'
-import json
-import sys
-from math import exp
-
-work, expression = sys.argv[1:]
-d = {x: json.load(open("%s/%s.json" % (work, x))) for x in ("white", "small", "far")}
-w, b, f = (d[x]["candidates"][0] for x in ("white", "small", "far"))
-
-
-def about(a, b):
-    return abs(a - b) < 1e-4 * abs(b)
-
-
-print("" if eval("(" + expression + ")") else "no: %s %s" % (w, b))
-PYTHON
-    )
-    is "$1" "$said" ''
+    holds "$1" "$2" "$work/white.json" "
+d = {x: json.load(open('$work/%s.json' % x)) for x in ('white', 'small', 'far')}
+w, b, f = (d[x]['candidates'][0] for x in ('white', 'small', 'far'))
+about = lambda a, b: abs(a - b) < 1e-4 * abs(b)"
 }
 
 compare 'without a bundle its name is null' \
@@ -45,10 +29,10 @@ compare 'the residual moves the step and its stages' \
 compare 'the residual of memory moves the memory' \
     'about(b["gpu_mem_bytes"]["p50"], 0.8 ** 0.5 * w["gpu_mem_bytes"]["p50"])'
 compare 'the bound is that of the bundle' \
-    'about(b["step_ms"]["p95"], exp(0.3) * b["step_ms"]["p50"])'
+    'about(b["step_ms"]["p95"], math.exp(0.3) * b["step_ms"]["p50"])'
 compare 'the confidence is by the law of the bounds' 'abs(b["confidence"] - 0.9405) < 1e-3'
 compare 'far away the bound is wide and the confidence low' \
-    'about(f["step_ms"]["p95"], exp(2.7) * f["step_ms"]["p50"]) and f["confidence"] < 0.3'
+    'about(f["step_ms"]["p95"], math.exp(2.7) * f["step_ms"]["p50"]) and f["confidence"] < 0.3'
 
 json 'explain explains with the bundle' \
     'abs(d["candidate"]["confidence"] - 0.9405) < 1e-3' \
@@ -67,18 +51,11 @@ json 'without a bundle the two are the same' \
 
 # By runs whose code was left out. A bin of few votes, which are pairs of families, says little.
 ships() {
-    is "$1" "$(python3 - "$top/etc/bundle/manifest.json" "$2" <<'PYTHON'
-import json
-import sys
-
-metrics = json.load(open(sys.argv[1]))["metrics"]
-m = [metrics["code_left_out"], metrics["family_left_out"]]
+    holds "$1" "$2" "$top/etc/bundle/manifest.json" '
+m = [d["metrics"]["code_left_out"], d["metrics"]["family_left_out"]]
 bins = [[b for b in x["reliability"] if b["votes"] >= 8] for x in m]
 mean = lambda x, key: (sum(b["votes"] * b[key] for b in x["reliability"])
-                       / sum(b["votes"] for b in x["reliability"]))
-print(eval(sys.argv[2]))
-PYTHON
-    )" True
+                       / sum(b["votes"] for b in x["reliability"]))'
 }
 # Pairs of families are what the bound is fitted to; most runs are of a few that are known well.
 ships 'the 95 % bound holds for 94 to 97 % of pairs of families that were left out' \
@@ -93,8 +70,7 @@ ships 'a tenth of confidence with eight votes is off by at most 10 points' \
 # --- where it is named -----------------------------------------------------------------
 
 printf 'Bundle=%s\n' "$work/small" > "$work/with.conf"
-with() { "$DNNEST" predict --json --conf "$work/with.conf" --hardware "$work/hardware" \
-    --datasets "$work/datasets.conf" $gpu "$@" $near; }
+with() { bundle='' dn predict --json --conf "$work/with.conf" $gpu "$@" $near; }
 like 'dnnest.conf names the bundle' "$(with)" '"model_bundle": *"small"'
 like '--model=none overrides dnnest.conf' "$(with --model none)" '"model_bundle": *null'
 cd "$work" || exit

@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 spec=model=resnet50,precision=fp16,optimizer=sgd,epochs=2,dataset=imagenet
 two=(--gpu v100_sxm2_16gb --gpu t4_16gb)
@@ -36,16 +35,12 @@ json 'with --batch-sizes the candidates are those of the batch that was given' \
     'len(d["candidates"]) == 2' \
     predict --batch-sizes=8 "${two[@]}" $spec,batch=4
 
-# value EXPRESSION ARGUMENT...: of the JSON 'd'
-value() {
-    dn predict --json "${@:2}" | python3 -c "import json, sys; d = json.load(sys.stdin); print($1)"
-}
 one='(lambda c: (c["samples_per_s"], c["train_s"], c["cost"], c["gpu_mem_bytes"]))'
 for batch in 8 64; do
     is "a point equals the prediction for batch $batch" \
-        "$(value "$one(d['batch_sizes'][0]['points'][$((batch == 64))])" \
-            --batch-sizes=8,64 --gpu t4_16gb $spec)" \
-        "$(value "$one(d['candidates'][0])" --gpu t4_16gb $spec,batch=$batch)"
+        "$(dn predict --json --batch-sizes=8,64 --gpu t4_16gb $spec \
+            | value "$one(d['batch_sizes'][0]['points'][$((batch == 64))])")" \
+        "$(dn predict --json --gpu t4_16gb $spec,batch=$batch | value "$one(d['candidates'][0])")"
 done
 json 'a number of steps is converted to samples' \
     'abs(d["batch_sizes"][0]["points"][0]["train_s"]["p50"]

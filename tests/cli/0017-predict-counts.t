@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 spec=model=resnet50,precision=fp16,optimizer=sgd,epochs=90,dataset=imagenet,input=gpu
 two=(--gpu v100_sxm2_16gb --gpu t4_16gb)

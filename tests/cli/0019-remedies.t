@@ -4,13 +4,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 # of EXPRESSION SPEC: the values of the candidate 'c' on an A100
-of() {
-    dn predict --json --gpu=a100_sxm4_40gb "$2" |
-        "$PYTHON3" -c "import json, sys; c = json.load(sys.stdin)['candidates'][0]; print($1)"
-}
+of() { dn predict --json --gpu=a100_sxm4_40gb "$2" | value "(lambda c: ($1))(d['candidates'][0])"; }
 
 two=(--gpu=t4_16gb --gpu=a100_sxm4_40gb)
 
@@ -18,8 +14,7 @@ two=(--gpu=t4_16gb --gpu=a100_sxm4_40gb)
 
 # Of these families, on four GPUs each: what is printed is what the changed description gives.
 remedied=$(PYTHONDONTWRITEBYTECODE=1 "$PYTHON3" "$top/tests/cli/remedies.py" "$DNNEST" \
-    --conf "$work/site.conf" --hardware "$work/hardware" --datasets "$work/datasets.conf" \
-    --zoo "$work/zoo" --model none <<'END'
+    "${trusted[@]}" --zoo "$work/zoo" <<'END'
 model=resnet50,batch=512
 model=resnet50,batch=1024,gpus=4,precision=fp16,optimizer=momentum
 model=vit_l_16,batch=256,precision=fp16,optimizer=adamw
@@ -67,8 +62,8 @@ gives 'check says where a description fits, and what would on the others' 0 \
     check model=resnet50,batch=2048,precision=fp16
 gives 'check says where all fits' 0 $'\nIt fits a100, twin\.\n' check model=resnet50,batch=64,precision=fp16
 is 'candidates of check are those of predict' \
-    "$(dn check --json model=gpt2,batch=64 | "$PYTHON3" -c 'import json, sys; print(json.load(sys.stdin)["candidates"])')" \
-    "$(dn predict --json model=gpt2,batch=64 | "$PYTHON3" -c 'import json, sys; print(json.load(sys.stdin)["candidates"])')"
+    "$(dn check --json model=gpt2,batch=64 | value 'd["candidates"]')" \
+    "$(dn predict --json model=gpt2,batch=64 | value 'd["candidates"]')"
 json 'a job without a network has none' 'd["candidates"] is None' check dnnest:auto
 
 # --- the largest batch -----------------------------------------------------------------
@@ -88,7 +83,7 @@ gives 'a name alone has batch 1 and the largest of each type' 0 \
 gives 'without GPU types those are shown that people have' 0 'h100_sxm5_80gb .*t4_16gb' \
     predict --conf "$work/empty.conf" gpt2
 json 'the devices that people have are few' '5 < len(d["candidates"]) < 20' predict --conf "$work/empty.conf" gpt2
-read -r batch ms < <(of 'c["largest_batch"], c["largest_batch_step_ms"]' gpt2)
+read -r batch ms < <(of '"%r %r" % (c["largest_batch"], c["largest_batch_step_ms"])' gpt2)
 is 'the step of the largest batch is that of its prediction' \
     "$(of 'c["step_ms"]["p50"]' "gpt2,batch=$batch")" "$ms"
 json 'a name of the hub is one, too' 'd["spec"]["model"] == "meta-llama/Llama-3.1-8B"' \

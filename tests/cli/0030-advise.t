@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 cat > "$work/job.sh" <<JOB
 #!/bin/bash

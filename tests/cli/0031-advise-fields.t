@@ -7,7 +7,6 @@
 # expects exactly these edits, in this order.
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 # fields VERSION OPTIONS "FIELD OLD -> NEW; ..." TITLE
 fields() {

@@ -3,6 +3,7 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 
+without_python=yes
 . "$(dirname "$0")/lib.sh"
 
 bad() {

@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 # write_types MORE: what the Gpu line of the cheaper type has besides
 write_types() {
@@ -20,14 +19,6 @@ sed -i 's/ Partitions=gpu / Partitions=gpu,long /; s/ Cpus=256 / Cpus=64 /
 sed -i '/^Partition /p; s/^Partition Name=gpu Default=yes/Partition Name=long/; s/Rows=5/Rows=6/' "$work/idle"
 job=("${moving[@]}" --conf "$work/nodes.conf" --comment="dnnest:$short" -t 1-0 --mem=8G -p gpu)
 
-moves() {
-    json "$1" 'd["decision"]["gpu"] == "twin"' advise "${job[@]}" "${@:2}"
-}
-# stays TITLE REASON OPTION...
-stays() {
-    json "$1" "d['decision']['gpu'] is None and any('''$2''' in r for r in d['reasons'])" \
-        advise "${job[@]}" "${@:3}"
-}
 # one_node TITLE OPTION...: the record has the number of nodes and of GPUs
 one_node() {
     json "$1" 'd["record"]["req"]["nodes"] == 1 and d["decision"]["gpu"] == "twin"

@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 sed -e '/^Gpu /d' "$work/site.conf" >"$work/eyes.conf"
 cat >>"$work/eyes.conf" <<END
@@ -31,15 +30,6 @@ snapshot() {
 }
 readonly IDLE='Up=2 Idle=0,0,0,0,0,0,0,0,2' BUSY='Up=2 Idle=2' DOWN='Up=0 Idle=0'
 readonly GPU='Partition Name=gpu Default=yes Up=yes MaxTime=604800'
-
-moves() {
-    json "$1" 'd["decision"]["gpu"] == "twin"' advise "${job[@]}" "${@:2}"
-}
-# stays TITLE REASON OPTION...
-stays() {
-    json "$1" "d['decision']['gpu'] is None and any('''$2''' in r for r in d['reasons'])" \
-        advise "${job[@]}" "${@:3}"
-}
 
 snapshot "$IDLE" "$IDLE" 0/0 "$GPU"
 moves 'a job moves to an idle type whose line has Type and Device only'

@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 cd "$work" || exit 1
 a100=(-c 16 -n 4 -N 1 --gpus=a100:4 -t 1-0)

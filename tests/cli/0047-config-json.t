@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 # As published with the weights of the networks.
 cat > "$work/config.json" <<'END'
@@ -111,8 +110,7 @@ refuses 'import names a file that is not there' 4 'none.json: No such file' \
 quantised() { # METHOD MEMBER: check's quant= with and without adapters, and its note
     sed "s/\"vocab_size\"/\"quantization_config\": {\"quant_method\": \"$1\"$2}, &/" \
         "$work/config.json" >"$work/quant.json"
-    dn check --json "$work/quant.json" batch=1 ${3:+lora=8} 2>/dev/null |
-        "$PYTHON3" -c 'import json, sys; print(json.load(sys.stdin)["spec"].get("quant"))'
+    dn check --json "$work/quant.json" batch=1 ${3:+lora=8} 2>/dev/null | value 'd["spec"].get("quant")'
 }
 is 'with adapters a config.json states quant=' \
     "$(quantised bitsandbytes ', "load_in_4bit": true' lora; quantised bitsandbytes ', "load_in_8bit": true' lora

@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 is 'every device of the catalogue is a row' "$(dn hardware | tail -n +2 | wc -l)" $((n_devices + 1))
 gives 'a device is shown with its rates' 0 \

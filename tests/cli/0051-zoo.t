@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 gives 'a network is shown with its family, parameters, FLOPs and keys' 0 \
     'resnet50 +resnet +25\.56 M +8\.178 G .*image.*classes' zoo resnet50
@@ -81,11 +80,7 @@ sizes='"sized": {"seq_len": [{"at": 16, "ops": [{"in": [[16,64]], "out": [[16,32
  {"at": 32, "ops": [{"in": [[32,64]], "out": [[32,32]]}, {"in": [[32,32]], "out": [[32,32]]}]}]}'
 network ours "\"at\": {\"seq_len\": 8, \"hidden\": 64}, $linear, $sizes"
 
-flops() {
-    dn predict --json --gpu a100 "$1" | python3 -c '
-import json, sys
-print(json.load(sys.stdin)["model"]["forward_flops_per_sample"])'
-}
+flops() { dn predict --json --gpu a100 "$1" | value 'd["model"]["forward_flops_per_sample"]'; }
 
 gives 'a network of the site is predicted' 0 'ours: 2\.08 k parameters' predict --gpu a100 model=ours,batch=4
 gives 'in any spelling' 0 'ours' predict --gpu a100 model=team/Ours,batch=4

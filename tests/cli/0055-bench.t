@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 bench="$DNNEST-dev bench"
 export DNNEST_BENCH_DIR=$top/bench
@@ -42,18 +41,15 @@ like 'the catalogue names the file that a value is from' "$(sources t4_16gb)" \
     "LinearFp32 +3\.[0-9]+e\+12 +$work/hardware/site/t4_16gb.conf"
 like 'values that were not measured are from the data sheet' "$(sources t4_16gb)" \
     "Fp32 +8\.1T +$work/hardware/t4_16gb.conf"
-is 'JSON names the file that a value is from' "$(sources --json t4_16gb | python3 -c '
-import json, sys
-device = json.load(sys.stdin)["devices"][0]
-print({x["key"]: x["file"].split("/")[-2] for x in device["sources"]
-       if x["key"] in ("Tdp", "Stream")}, device["fp32_flops"])')" \
-    "{'Tdp': 'hardware', 'Stream': 'site'} 8100000000000"
+is 'JSON names the file that a value is from' "$(sources --json t4_16gb | value '
+    {x["key"]: x["file"].split("/")[-2] for x in d["devices"][0]["sources"]
+     if x["key"] in ("Tdp", "Stream")}, d["devices"][0]["fp32_flops"]')" \
+    "({'Tdp': 'hardware', 'Stream': 'site'}, 8100000000000)"
 step() {
     "$DNNEST" predict --json --hardware "$1" --datasets "$work/datasets.conf" --model none --zoo "$work/zoo" \
         --conf "$work/site.conf" --gpu t4_16gb \
         "model=vgg16,batch=32,precision=fp32,optimizer=sgd,steps=10,input=synthetic" \
-        | python3 -c 'import json, sys
-print(json.load(sys.stdin)["candidates"][0]["step_ms"]["p50"])'
+        | value 'd["candidates"][0]["step_ms"]["p50"]'
 }
 mkdir "$work/sheet"
 cp "$work"/hardware/*.conf "$work/sheet"

@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 gives 'rules are shown with value, default and range' 0 \
     'Mode +enforce +site.conf:1 +advise +observe advise enforce ' config
@@ -201,8 +200,7 @@ wrong 'a type that the snapshot does not have is an error' \
     'Gpu Type=c: no job can be moved to it: no node of the snapshot has it'
 conf 'CpusPerGpuMin=10 CpusPerGpuMax=4'
 try config --check "$work/new.conf" --json
-is 'JSON has the contradictions' "$code:$(python3 -c 'import json,sys
-print([e.split(": ", 1)[1] for e in json.load(sys.stdin)["errors"]])' <"$work/out")" \
+is 'JSON has the contradictions' "$code:$(value '[e.split(": ", 1)[1] for e in d["errors"]]' "$work/out")" \
     "3:['CpusPerGpuMin=10 is above CpusPerGpuMax=4']"
 
 refuses 'a missing file is named' 3 "none.conf: cannot be opened: No such file" \

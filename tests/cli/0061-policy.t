@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 owner=$(id -un)
 uid=$(id -u)
@@ -262,8 +261,8 @@ faults 'all errors are reported, each with its line' \
     'line 9: a Policy line needs a scope (Partition=, Account=, QOS=, User=, Group=) and a rule'
 try config --check --json "$work/new.conf"
 is 'all errors are reported in JSON' \
-    "$code $(python3 -c 'import json,sys; d=json.load(sys.stdin); print(
-    len(d["errors"]), d["errors"][0].endswith("is not an absolute path"))' < "$work/out")" '3 6 True'
+    "$code $(value 'len(d["errors"]), d["errors"][0].endswith("is not an absolute path")' "$work/out")" \
+    '3 (6, True)'
 conf 'DataDir=/nonexistent' 'Mode=wild' 'Gpu Type=x Device=y'
 try config --check="$work/new.conf"
 like 'a missing catalogue does not stop the check of the rest' "$code $err" \

@@ -3,6 +3,7 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 
+without_python=yes
 . "$(dirname "$0")/lib.sh"
 
 spec=model=resnet50,batch=64,precision=fp16
@@ -38,13 +39,7 @@ is 'the output is ASCII' "$(LC_ALL=C tr -d '\11\12\40-\176' < "$work/a" | wc -c)
 is 'no line ends in a blank' "$(dn predict $spec | grep -c ' $')" 0
 is 'a successful command prints nothing on stderr' "$(dn predict $spec 2>&1 >/dev/null)" ''
 
-if command -v valgrind >/dev/null && ! grep -q __asan_init "$DNNEST"; then
-    real=$DNNEST
-    [[ -x ${real%/*}/.libs/dnnest ]] && real=${real%/*}/.libs/dnnest
-    DNNEST="$work/valgrind"
-    printf '#!/bin/sh\nexec valgrind -q --leak-check=full --error-exitcode=99 "%s" "$@"\n' \
-        "$(realpath "$real")" > "$DNNEST"
-    chmod +x "$DNNEST"
+if under_valgrind ''; then
     printf '#!/bin/sh\n#SBATCH -G a100:4 -c 8 -t 1-0\n#DNNEST %s\n' "$short" > "$work/job.sh"
     ok 'predict has no memory error' dn predict --json $spec
     ok 'explain has no memory error' dn explain --gpu t4_16gb $spec

@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 spec=model=resnet50,batch=64,precision=fp16,epochs=90,dataset=imagenet
 widest() { awk '{ if (length > n) n = length } END { print n + 0 }'; }
@@ -65,8 +64,7 @@ os.waitpid(pid, 0)
 sys.stdout.write(out.decode().replace("\r", ""))
 PYTHON
 }
-command=("$DNNEST" predict --conf "$work/site.conf" --hardware "$work/hardware"
-    --datasets "$work/datasets.conf" --model none)
+command=("$DNNEST" predict "${trusted[@]}")
 unset NO_COLOR
 export TERM=xterm
 ok 'without a terminal there is no colour' bash -c "! grep -q '$escape' <(\"\$@\")" - \

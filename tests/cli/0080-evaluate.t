@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 spec='"model=resnet50,batch=64,precision=fp16,optimizer=momentum,input=synthetic"'
 cat > "$work/runs.csv" <<CSV
@@ -61,10 +60,8 @@ json '--by restricts the groups' 'list(d["by"]) == ["gpu", "source"]' \
     evaluate --by source --by=GPU "$runs"
 
 predicted() {
-    dn predict --json --gpu "$1" "${spec//\"/}" | python3 -c '
-import json, sys
-c = json.load(sys.stdin)["candidates"][0]
-print(c["step_ms"]["p50"], c["step_ms"]["p95"], c["gpu_mem_bytes"]["p50"] / 2**30, c["power_w"])'
+    dn predict --json --gpu "$1" "${spec//\"/}" | value '"%r %r %r %r" % (lambda c: (c["step_ms"]["p50"],
+        c["step_ms"]["p95"], c["gpu_mem_bytes"]["p50"] / 2**30, c["power_w"]))(d["candidates"][0])'
 }
 read -r step step95 mem power < <(predicted t4_16gb)
 printf 'spec,gpu,step_ms,peak_mem_gb,power_w\n%s,t4_16gb,%s,%s,%s\n' "$spec" 200 5 50 \

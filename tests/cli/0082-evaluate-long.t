@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 # rows N: a table of N runs of many sizes, each in a separate group
 rows() {
@@ -21,8 +20,7 @@ rows 100000 > "$work/long.csv"
 
 # Seconds and the largest resident size in KiB.
 measure() {
-    python3 - "$work/report" "$DNNEST-dev" evaluate --json --hardware "$work/hardware" \
-        --datasets "$work/datasets.conf" --conf "$work/site.conf" "$@" <<'PYTHON'
+    python3 - "$work/report" "$DNNEST-dev" evaluate --json "${trusted[@]}" "$@" <<'PYTHON'
 import resource
 import subprocess
 import sys
@@ -53,10 +51,8 @@ else
         test $((long_kib - library_kib)) -lt 65536
 fi
 is 'of a table with a group per row a thousand groups are kept' \
-    "$(python3 -c 'import json, sys
-d = json.load(open(sys.argv[1]))["by"]["group"]
-print(len(d), sum(g["n"] for g in d.values()), d["(others)"]["n"])' "$work/report")" \
-    "1025 100000 98976"
+    "$(value 'len(g), sum(x["n"] for x in g.values()), g["(others)"]["n"]' "$work/report" \
+        'g = d["by"]["group"]')" '(1025, 100000, 98976)'
 is 'without a terminal nothing is printed on stderr' \
     "$(dn evaluate "$work/short.csv" 2>&1 >/dev/null)" ''
 
@@ -74,17 +70,10 @@ else
     skip 'long work shows its progress on a terminal' 'no script'
 fi
 
-if command -v valgrind >/dev/null && ! grep -q __asan_init "$DNNEST"; then
-    real=$DNNEST-dev
-    [[ -x ${real%/*}/.libs/dnnest-dev ]] && real=${real%/*}/.libs/dnnest-dev
+# What the loader does with the paths of many libraries.
+printf '{\nloader\nMemcheck:Addr8\nfun:strncmp\nfun:is_dst\n...\n}\n' > "$work/supp"
+if under_valgrind -dev --suppressions="$work/supp"; then
     head -200 "$work/short.csv" > "$work/few.csv"
-    DNNEST="$work/valgrind"
-    # What the loader does with the paths of many libraries.
-    printf '{\nloader\nMemcheck:Addr8\nfun:strncmp\nfun:is_dst\n...\n}\n' > "$work/supp"
-    printf '#!/bin/sh\nexec valgrind -q --suppressions="%s" --leak-check=full --error-exitcode=99 "%s" "$@"\n' \
-        "$work/supp" \
-        "$(realpath "$real")" > "$DNNEST-dev"
-    chmod +x "$DNNEST-dev"
     ok 'evaluate has no memory error' dn evaluate --json --predictions "$work/o.csv" \
         "$work/few.csv"
     printf 'spec,gpu\n1,2\n"x' > "$work/bad.csv"

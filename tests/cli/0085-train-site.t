@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 make_bundle "$work/small" || { echo 'Bail out! no small bundle'; exit 1; }
 bundle=$work/small
 
@@ -45,14 +44,12 @@ write("held.csv", [row for row in rows if row not in kept])
 PYTHON
 runs=$work/runs.csv
 
-# holds TITLE EXPRESSION BUNDLE: over the manifest 'm', site.json 's' and its bytes 'b'
-holds() {
-    is "$1" "$(python3 -c '
-import hashlib, json, math, sys
-b = open(sys.argv[2] + "/site.json", "rb").read()
-s = json.loads(b)
-m = json.load(open(sys.argv[2] + "/manifest.json"))
-print(bool(eval("(" + sys.argv[1] + ")")))' "$2" "$3" 2>&1)" True
+# learned TITLE EXPRESSION BUNDLE: over the manifest 'm', site.json 's' and its bytes 'b'
+learned() {
+    holds "$1" "$2" "$3/manifest.json" "
+import hashlib
+m, b = d, open('$3/site.json', 'rb').read()
+s = json.loads(b)"
 }
 
 gives 'train --site shows what was learned' 0 'device a100_sxm4_40gb .*application resnet34 of user [0-9]* ' \
@@ -60,28 +57,28 @@ gives 'train --site shows what was learned' 0 'device a100_sxm4_40gb .*applicati
 is 'train --site puts the bundle in its place' "$(ls "$work/one")" \
     "$(printf '%s\n' domain.points manifest.json memory.trees site.json step.trees)"
 is 'no file remains besides the bundle' "$(cd "$work" && echo one*)" one
-holds 'the manifest has size and checksum of site.json' \
+learned 'the manifest has size and checksum of site.json' \
     'm["dnnest_bundle"] == 2 and m["files"]["site.json"]["bytes"] == len(b)
      and m["files"]["site.json"]["sha256"] == hashlib.sha256(b).hexdigest()' "$work/one"
-holds 'site.json has the members of its contract' \
+learned 'site.json has the members of its contract' \
     'list(s) == ["dnnest_site", "runs", "constants", "step", "memory", "devices", "history"]
      and s["runs"] == 30' "$work/one"
-holds 'the scales of a slower site are above 1' \
+learned 'the scales of a slower site are above 1' \
     's["step"]["scale"] * s["devices"]["v100_sxm2_32gb"]["scale"] > 1.05
      and s["memory"]["scale"] > 1.1' "$work/one"
-holds 'the links of runs on one GPU are not judged' \
+learned 'the links of runs on one GPU are not judged' \
     '"pcie_eff" not in s["constants"] and "node_bw" not in s["constants"]' "$work/one"
 
 dn train --site "$runs" --out "$work/two" > "$work/out"
 is 'the same runs give the same bundle' "$(diff -r "$work/one" "$work/two")" ''
 sed -n '1p;/resnet34,batch=1,.*v100/p;/bert_base,batch=1,/p' "$runs" > "$work/three.csv"
 dn train --site "$work/three.csv" --out "$work/few" > "$work/out"
-holds 'three runs of two applications move the site less than thirty' \
+learned 'three runs of two applications move the site less than thirty' \
     "s['runs'] == 3 and 0 < math.log(s['step']['scale'])
      < math.log(json.load(open('$work/one/site.json'))['step']['scale'])" "$work/few"
 sed -n '1p;/resnet34/p' "$runs" > "$work/alone.csv"
 dn train --site "$work/alone.csv" --out "$work/alone" > "$work/out"
-holds 'runs of one application move no constant and no scale' \
+learned 'runs of one application move no constant and no scale' \
     's["runs"] == 10 and s["constants"] == {} and s["devices"] == {}
      and s["step"]["scale"] == 1 and len(s["history"]["users"]["'$UID'"]["resnet34"]["runs"]) == 10' \
     "$work/alone"
@@ -94,7 +91,7 @@ sed -i 's,^Device=.*,Device=lab/v100,' "$work/hardware/lab.conf"
 sed 's,v100_sxm2_32gb,lab/v100,' "$runs" > "$work/lab.csv"
 gives 'the name of a device may have a slash' 0 'device lab/v100 ' \
     train --site "$work/lab.csv" --out "$work/lab"
-holds 'the name of a device with a slash is written as it is' \
+learned 'the name of a device with a slash is written as it is' \
     "'lab/v100' in s['devices'] and b'lab/v100' in b" "$work/lab"
 rm "$work/hardware/lab.conf"
 
@@ -102,10 +99,8 @@ rm "$work/hardware/lab.conf"
 
 # error BUNDLE: the mean error of the step time of the runs that were held back
 error() {
-    bundle=$1 dn evaluate --json "$work/held.csv" \
-        | python3 -c 'import json, sys
-d = json.load(sys.stdin)
-print("%.4f %.4f %.4f" % tuple(d[k]["mape"] for k in ("step_time", "gpu_memory", "white_box")))'
+    bundle=$1 dn evaluate --json "$work/held.csv" | value '"%.4f %.4f %.4f" % tuple(
+        d[k]["mape"] for k in ("step_time", "gpu_memory", "white_box"))'
 }
 read -r before memory_before white <<< "$(error "$work/small")"
 read -r after memory_after still_white <<< "$(error "$work/one")"
@@ -115,17 +110,16 @@ less 'the memory of runs that were held back is predicted better with the site' 
 is 'the white box is the same with and without the site' "$still_white" "$white"
 spec=model=resnet34,batch=24,precision=fp16,optimizer=sgd,input=synthetic
 step() {
-    bundle=$1 dn predict --json --gpu v100_sxm2_32gb "$spec" \
-        | python3 -c 'import json, sys
-c = json.load(sys.stdin)["candidates"][0]
-print(c["step_ms"]["p50"], c["step_ms"]["p95"] / c["step_ms"]["p50"], c["confidence"])'
+    bundle=$1 dn predict --json --gpu v100_sxm2_32gb "$spec" "${@:2}" \
+        | value '"%r %r" % (lambda c: (c["step_ms"]["p95"] / c["step_ms"]["p50"], c["confidence"]))(
+            d["candidates"][0])'
 }
-read -r _ wide unsure <<< "$(step "$work/small")"
-read -r _ narrow sure <<< "$(step "$work/one")"
+read -r wide unsure <<< "$(step "$work/small")"
+read -r narrow sure <<< "$(step "$work/one")"
 less 'the bound is tighter where the site is known' "$narrow" "$wide"
 less 'the confidence is higher where the site is known' "$unsure" "$sure"
 
-holds 'the history keeps the runs of each application' \
+learned 'the history keeps the runs of each application' \
     '{a: len(r["runs"]) for a, r in s["history"]["users"]["'$UID'"].items()}
      == {"resnet50": 10, "resnet34": 10, "bert_base": 10}
      and list(s["history"]["users"]) == ["'$UID'"]
@@ -145,20 +139,14 @@ gives 'explain has no factor of the site without runs' 0 '"site_factor": *1[.0]*
 # --- whose runs they are ---------------------------------------------------------------
 
 other=$((UID + 1))
-step_of() { # USER: p95 over p50 of the step, with the site's runs
-    bundle=$work/one dn predict --json --user "$1" --gpu v100_sxm2_32gb "$spec" \
-        | python3 -c 'import json, sys
-c = json.load(sys.stdin)["candidates"][0]
-print(c["step_ms"]["p95"] / c["step_ms"]["p50"])'
-}
-less 'the history is that of the user who ran it' "$(step_of "$UID")" "$(step_of $other)"
+wide_of() { step "$work/one" --user "$1" | cut -d ' ' -f 1; }
+less 'the history is that of the user who ran it' "$(wide_of "$UID")" "$(wide_of $other)"
 refuses 'a user that does not exist has no history' 2 "--user: .*nobody-of-that-name" \
     predict --user nobody-of-that-name --gpu v100_sxm2_32gb "$spec"
 users() { # TABLE: the users of the history that is learned from it
     rm -rf "$work/whose"
     dn train --site "$1" --out "$work/whose" > "$work/out" 2>"$work/whose.err"
-    python3 -c 'import json, sys
-print(*json.load(open(sys.argv[1] + "/site.json"))["history"]["users"])' "$work/whose"
+    value '" ".join(d["history"]["users"])' "$work/whose/site.json"
 }
 cp "$runs" "$work/open.csv"
 chmod 666 "$work/open.csv"

@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 # Trees are trained here, but not used for predictions.
 export OMP_NUM_THREADS=1
 
@@ -41,13 +40,8 @@ write("no-bert", [r for r in rows if "bert" not in r["group"]])
 write("few", rows[:12])
 PYTHON
 train() { dn train --folds 3 "$@" > "$work/out" 2> "$work/err"; }
-value() { python3 -c 'import json, sys
-d = json.load(open(sys.argv[1]))
-print(eval(sys.argv[2]))' "$@"; }
 predict() { # BUNDLE EXPRESSION SPEC, of the first candidate as c
-    "$DNNEST" predict --json --conf "$work/site.conf" --hardware "$work/hardware" \
-        --datasets "$work/datasets.conf" --model "$work/$1" --gpu v100_sxm2_32gb "$3" \
-        > "$work/predicted.json" && value "$work/predicted.json" "(lambda c: $2)(d['candidates'][0])"
+    bundle=$work/$1 dn predict --json --gpu v100_sxm2_32gb "$3" | value "(lambda c: $2)(d['candidates'][0])"
 }
 
 train --out "$work/one" "$work/runs.csv"
@@ -64,20 +58,20 @@ is 'no file remains besides the bundle' \
 is 'predict reads the bundle' "$(predict one 'c["fits"]' "$short")" True
 train --json --out "$work/two" --margin 1.5 - < "$work/runs.csv"
 is 'stdin is a table; --json has the metrics' \
-    "$(value "$work/out" 'd["name"], d["data"]["files"][0]["name"], sorted(d["metrics"])')" \
+    "$(value 'd["name"], d["data"]["files"][0]["name"], sorted(d["metrics"])' "$work/out")" \
     "('default', 'stdin', ['code_left_out', 'family_left_out', 'gpu_left_out', 'model_left_out', 'run_left_out', 'source_left_out'])"
 all='d["bounds"]["step"]["all"][3]'
-less 'a margin widens the bounds' "$(value "$work/one/manifest.json" "$all")" \
-    "$(value "$work/two/manifest.json" "$all")"
+less 'a margin widens the bounds' "$(value "$all" "$work/one/manifest.json")" \
+    "$(value "$all" "$work/two/manifest.json")"
 is 'the manifest names the table and its checksum' \
-    "$(value "$work/one/manifest.json" 'd["data"]["files"][0]["name"], d["data"]["files"][0]["sha256"]')" \
+    "$(value 'd["data"]["files"][0]["name"], d["data"]["files"][0]["sha256"]' "$work/one/manifest.json")" \
     "('runs.csv', '$(sha256sum "$work/runs.csv" | cut -d' ' -f1)')"
 is 'the manifest states that libxgboost has confirmed the trees that were written' \
-    "$(value "$work/one/manifest.json" '(lambda c: (c["sha256"], c["rows"] > 2100, 0 <= c["difference"] < 1e-5, c["xgboost"] == d["training"]["xgboost"]))(d["residuals"]["step"]["confirmed"])')" \
+    "$(value '(lambda c: (c["sha256"], c["rows"] > 2100, 0 <= c["difference"] < 1e-5, c["xgboost"] == d["training"]["xgboost"]))(d["residuals"]["step"]["confirmed"])' "$work/one/manifest.json")" \
     "('$(sha256sum "$work/one/step.trees" | cut -d' ' -f1)', True, True, True)"
 train --bounds-only --out "$work/three" "$work/runs.csv"
 is 'a bundle of bounds has no trees' \
-    "$(cd "$work/three" && echo *) $(value "$work/three/manifest.json" 'd["residuals"], [v["corrected"] for v in d["validated"] if v["corrected"]]')" \
+    "$(cd "$work/three" && echo *) $(value 'd["residuals"], [v["corrected"] for v in d["validated"] if v["corrected"]]' "$work/three/manifest.json")" \
     "domain.points manifest.json ({}, [])"
 is 'predict reads a bundle of bounds' "$(predict three 'c["fits"]' "$short")" True
 is 'the manifest has no date and no path' \
@@ -140,7 +134,7 @@ if [[ ${DNNEST_SANITIZERS-} = yes ]]; then
     done_testing
     exit
 fi
-metric() { value "$work/one/manifest.json" "d['metrics']['run_left_out']['$1']['median']"; }
+metric() { value "d['metrics']['run_left_out']['$1']['median']" "$work/one/manifest.json"; }
 less 'runs like those trained on are predicted better' "$(metric learned)" "$(metric white_box)"
 train --out "$work/known" "$work/known.csv"
 train --out "$work/killed" "$work/killed.csv"
@@ -154,7 +148,7 @@ less 'runs that were killed raise no prediction above the time of the full run' 
     "$(median killed)" \
     "1.2 * $(median known)"
 is 'runs that were killed are counted' \
-    "$(value "$work/killed/manifest.json" 'd["data"]["censored"] > 40')" True
+    "$(value 'd["data"]["censored"] > 40' "$work/killed/manifest.json")" True
 
 train --out "$work/without" "$work/no-bert.csv"
 bert=model=bert_base,seq_len=384,batch=16,precision=fp16,optimizer=adamw
@@ -168,12 +162,12 @@ less 'a family that was not trained on has a wider bound' \
 printf 'column,pattern,family\nsource,*,all\n' > "$work/families.csv"
 train --families "$work/families.csv" --out "$work/three" "$work/runs.csv"
 is 'where all sources are one family, no family of sources is left out' \
-    "$(value "$work/three/manifest.json" '"code_left_out" in d["metrics"], "source_left_out" in d["metrics"]')" \
+    "$(value '"code_left_out" in d["metrics"], "source_left_out" in d["metrics"]' "$work/three/manifest.json")" \
     '(False, True)'
 is 'the manifest lists the stacks of every kind of network' \
-    "$(value "$work/one/manifest.json" 'any((v["kind"], v["stack"]) == ("conv", "pytorch") for v in d["validated"])')" \
+    "$(value 'any((v["kind"], v["stack"]) == ("conv", "pytorch") for v in d["validated"])' "$work/one/manifest.json")" \
     True
 train --max-rows 200 --out "$work/three" "$work/more.csv"
 is 'a sample of a long table is used' \
-    "$(value "$work/three/manifest.json" 'd["data"]["rows"] > 800, d["data"]["used"]')" '(True, 200)'
+    "$(value 'd["data"]["rows"] > 800, d["data"]["used"]' "$work/three/manifest.json")" '(True, 200)'
 done_testing

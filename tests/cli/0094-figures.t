@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 table=$top/tests/data/printed_figures.csv
 figures() { python3 "$top/tests/bench/figures" --dnnest "$DNNEST" "$@"; }

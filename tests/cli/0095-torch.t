@@ -12,16 +12,9 @@
 # of a virtual environment.
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 PYTHON=${DNNEST_PYTHON:-/usr/bin/python3}
 data=$top/tests/data/torch
-
-# agrees SIDECAR ZOO: as tests/import/check-agrees has it
-agrees() {
-    DNNEST=$DNNEST "$top/tests/import/check-agrees" "$1" "$2" --conf "$work/site.conf" \
-        --hardware "$work/hardware" --datasets "$work/datasets.conf" --zoo "$work/zoo" --model none
-}
 
 # Network, pixels, batches.
 nets='resnet50 224 4 32 128
@@ -61,19 +54,9 @@ export_net() {
         --spec precision=fp16 --batch 64 --no-merge "$@" 2>"$work/err"
 }
 
-# holds TITLE FILE EXPRESSION: Python over 'd', and 'ops' of its graph
-holds() {
-    is "$1" "$(python3 - "$work/$2.json" "$3" 2>&1 <<'PYTHON'
-import json
-import sys
-
-d = json.load(open(sys.argv[1]))
-ops = d["graph"]["ops"]
-kinds = [op["op"] for op in ops]
-if not eval("(" + sys.argv[2] + ")"):
-    print("not true:", sys.argv[2])
-PYTHON
-    )" ''
+# has TITLE FILE EXPRESSION: Python over 'd', and 'ops' of its graph
+has() {
+    holds "$1" "$3" "$work/$2.json" 'ops = d["graph"]["ops"]; kinds = [op["op"] for op in ops]'
 }
 
 export_net lstm own:LSTM --input int64:35
@@ -81,7 +64,7 @@ is 'an LSTM is one operator per layer, and that of the zoo' \
     "$(agrees "$work/lstm.json" model=lstm_lm 2>&1)" ''
 
 export_net transformer own:Transformer --input int64:128 --plain
-holds 'attention as separate kernels is one operator, and shared weights count once' \
+has 'attention as separate kernels is one operator, and shared weights count once' \
     transformer \
     'kinds.count("attention") == 6 and "matmul" not in kinds and "softmax" not in kinds
      and d["spec"]["attention"] == "plain" and not any("fused" in op for op in ops)
@@ -89,28 +72,28 @@ holds 'attention as separate kernels is one operator, and shared weights count o
      and sum(op.get("params", 0) for op in ops)
          == 256000 + 6 * (12 * 256 * 256 + 13 * 256)
      and ops[0]["in"] == [[128]] and d["graph"]["input_bytes"] == 8 * 128'
-holds 'copies of attention count once before its products and once after' \
+has 'copies of attention count once before its products and once after' \
     transformer 'kinds.count("copy") == 12 and kinds.count("linear") == 6 * 4 + 1
      and [len(op["in"]) for op in ops if op["op"] == "copy"][:2] == [3, 1]'
 export_net fused own:Transformer --input int64:128 --fused --merge
-holds 'equal blocks are written once, and fused attention says so' fused \
+has 'equal blocks are written once, and fused attention says so' fused \
     'len(ops) < 16 and "attention" not in d["spec"] and "copy" not in kinds
      and [(op["repeat"], op["fused"]) for op in ops if op["op"] == "attention"]
          == [(6, True)]'
 ok 'a transformer with fused attention is predicted' \
     dn predict "$work/fused.json" --gpu a100_sxm4_40gb
 export_net spelled own:llama --input int64:32
-holds 'attention that is written out is one operator' spelled \
+has 'attention that is written out is one operator' spelled \
     'kinds.count("attention") == 3 and "softmax" not in kinds
      and [op["in"] for op in ops if op["op"] == "attention"][0] == 3 * [[4, 32, 16]]'
 export_net real own:Transformer --input int64:128 --plain --real
 is 'meta tensors give what real ones give' \
     "$(cmp "$work/transformer.json" "$work/real.json" 2>&1)" ''
 export_net wide own:Huge --input 65536
-holds 'a network that does not fit into the memory is described' wide \
+has 'a network that does not fit into the memory is described' wide \
     'sum(op["params"] for op in ops[:-1]) == 64 * 65536 ** 2'
 export_net value own:Value --input 8
-holds 'a network that reads values is computed' value 'kinds[0] == "linear"'
+has 'a network that reads values is computed' value 'kinds[0] == "linear"'
 like 'a warning says why a network is computed' "$(cat "$work/err")" \
     'does not run on meta tensors .*; computed instead'
 
@@ -141,13 +124,13 @@ PYTHON
 )" ''
 
 export_net odd own:Odd --input 8
-holds 'unused parameters count, shared ones once, frozen ones as frozen' odd \
+has 'unused parameters count, shared ones once, frozen ones as frozen' odd \
     'sum(op.get("params", 0) for op in ops) == 8 * 8 + 8 + 16 + 27
      and sum(op.get("frozen", 0) for op in ops) == 8 * 8 + 8'
 like 'unknown and unused operators are named' "$(cat "$work/err")" 'linalg_qr'
 like 'parameters that are not used are counted in a line' \
     "$(cat "$work/err")" '2 parameter tensors are not used'
-holds 'an unknown operator counts its elements' odd \
+has 'an unknown operator counts its elements' odd \
     '[op["bytes"] for op in ops if op["op"] == "other"] == [4 * 17]'
 ok 'a network with an unknown operator is predicted' \
     dn predict "$work/odd.json" --gpu a100_sxm4_40gb
@@ -200,29 +183,29 @@ PYTHON
 )" ''
 
 export_net backbone own:backbone --input 3,32,32
-holds 'a frozen backbone has no backward pass, and keeps what its head reads' backbone \
+has 'a frozen backbone has no backward pass, and keeps what its head reads' backbone \
     '[op.get("first", False) for op in ops] == 6 * [True] + [False]
      and [op["saved"] for op in ops] == [0, 0, 0, 0, 8 * 28 * 28, 0, 10]
      and "params" not in ops[3] and ops[3]["frozen"] == 8 * 8 * 9 + 8'
 export_net above own:Chain --input 16 --arg size=16 --arg layers=4 --arg learn_last=0 \
     --arg learn_first=1
-holds 'a gradient flows through frozen layers, which keep no input' above \
+has 'a gradient flows through frozen layers, which keep no input' above \
     '[op.get("first", False) for op in ops[:4]] == [True, False, False, False]
      and [op["saved"] for op in ops[:4]] == [16, 0, 0, 0]
      and [op.get("frozen", 0) for op in ops[:4]] == [0, 256, 256, 256]'
 export_net lora own:lora --input int64:16
-holds 'adapters learn beside frozen layers, and a tied table counts once' lora \
+has 'adapters learn beside frozen layers, and a tied table counts once' lora \
     'sum(op.get("params", 0) for op in ops) == 4 * 2 * 2 * 8 * 64
      and sum(op.get("frozen", 0) for op in ops) == 500 * 64
          + 4 * (2 * 64 + 2 * (64 * 64 + 64) + 8 * 64 * 64 + 5 * 64)
      and not any("frozen_bytes" in op for op in ops)
      and [op["saved"] for op in ops if op.get("frozen", 0) == 64 * 64 + 64] == 8 * [0]'
 export_net half own:lora --input int64:16 --arg half=true
-holds 'frozen weights in 16 bits have two bytes each' half \
+has 'frozen weights in 16 bits have two bytes each' half \
     'all(op["frozen_bytes"] == 2 * op["frozen"] for op in ops if "frozen" in op)'
 for buffer in false true; do
     export_net quantised own:Quantised --input 2048 --arg buffer=$buffer
-    holds "weights in 8 bits have one byte each, buffer=$buffer" quantised \
+    has "weights in 8 bits have one byte each, buffer=$buffer" quantised \
         'ops[0]["frozen"] == 2048 * 2049 and ops[0]["frozen_bytes"] == 2048 * (2048 + 4)
          and "frozen" not in ops[1] and ops[1]["params"] == 4096'
 done
@@ -245,7 +228,7 @@ else
 JSON
     (ulimit -d 3000000
      HF_HUB_OFFLINE=1 export_net llama "hf:$work/config.json" --seq 1024 --merge)
-    holds 'a LLaMA of 7 G parameters is described in 3 GB by its config.json' llama \
+    has 'a LLaMA of 7 G parameters is described in 3 GB by its config.json' llama \
         'sum(op.get("params", 0) * op.get("repeat", 1) for op in ops) == 6738415616
          and [op["repeat"] for op in ops if op["op"] == "attention"] == [32]
          and d["spec"]["seq_len"] == 1024 and len(ops) < 40'

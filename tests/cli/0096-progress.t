@@ -7,7 +7,6 @@
 # them their callbacks are tested with stand-ins.
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 PYTHON=${DNNEST_PYTHON:-python3}
 mkdir -m 1777 "$work/progress"

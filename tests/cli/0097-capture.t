@@ -8,7 +8,6 @@
 # a package which is not there are skipped. VERBOSE=1 shows what is true and what was said.
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 PYTHON=${DNNEST_PYTHON:-/usr/bin/python3}
 hook=$top/python/hook
@@ -24,18 +23,8 @@ file=$DNNEST_PROGRESS_DIR/42.capture
 loss() {
     PYTHONPATH=$1 "${@:2}" 2>"$work/err" | grep '^loss' | sort
 }
-# says EXPRESSION: Python over the capture 'd' in a file
-says() {
-    python3 - "${2-$file}" "$1" 2>&1 <<'PYTHON'
-import json
-import sys
-
-with open(sys.argv[1]) as file:
-    d = json.load(file)
-if not eval("(" + sys.argv[2] + ")"):
-    print("not true:", sys.argv[2], d)
-PYTHON
-}
+# says EXPRESSION [FILE]: what is not so, by Python over the capture 'd' in a file
+says() { value "'' if ($1) else d" "${2-$file}"; }
 
 # --- programs of any kind ----------------------------------------------------------------
 

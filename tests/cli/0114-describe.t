@@ -6,7 +6,6 @@
 # The programs write what the hook would write (python/dnnest.py). sacct is a stand-in.
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 export TMPDIR=$work/tmp
 export DESCRIBE_TEST_MARK=$work # identifies processes that remain
@@ -144,8 +143,7 @@ is 'a program reads its own stdin' "$(echo word | dn describe -- cat 2>&1 | head
 
 real=$(realpath "$DNNEST")
 [[ -x ${real%/*}/.libs/dnnest ]] && real=${real%/*}/.libs/dnnest
-direct=("$real" describe --conf "$work/site.conf" --hardware "$work/hardware"
-    --datasets "$work/datasets.conf" --model none)
+direct=("$real" describe "${trusted[@]}")
 appears() { for _ in {1..1800}; do [[ -e $1 ]] && return; sleep 0.1; done; return 1; }
 gone() { for _ in {1..1800}; do [[ -z $(unset DESCRIBE_TEST_MARK; strays) ]] && return; sleep 0.1; done; return 1; }
 "${direct[@]}" -- bash -c "touch '$work/up'; exec sleep 600" &

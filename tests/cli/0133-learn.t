@@ -4,9 +4,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
-DNNEST=$(realpath "$DNNEST")
 cd "$work" || exit 1
 state=$work/state
 mkdir "$state"
@@ -123,8 +121,7 @@ if [[ $EUID = 0 ]] && id daemon >/dev/null 2>&1; then
     chmod go+r theirs.conf
     ok 'root learns from it' dn learn --conf "$work/theirs.conf"
     is 'the log of root belongs to SlurmUser' "$(stat -c %U "$work/theirs/learn.log")" daemon
-    ok 'SlurmUser learns from it' as_other "$DNNEST" learn --conf "$work/theirs.conf" \
-        --hardware "$work/hardware" --datasets "$work/datasets.conf" --model none
+    ok 'SlurmUser learns from it' as_other "$DNNEST" learn "${trusted[@]}" --conf "$work/theirs.conf"
 fi
 
 # --- many applications -----------------------------------------------------------------------
@@ -178,8 +175,7 @@ if pid == 0:
     os.execv(sys.argv[1], sys.argv[1:])
 status, use = os.wait4(pid, 0)[1:]
 print(use.ru_maxrss // 1024 if status == 0 else 99999, round(use.ru_utime + use.ru_stime, 2))' \
-        "$DNNEST" learn --conf many.conf --hardware "$work/hardware" \
-        --datasets "$work/datasets.conf" --model none)
+        "$DNNEST" learn "${trusted[@]}" --conf many.conf)
     known=$(grep -c ^Captured "$dir/history")
     rm -r "$dir"
 }

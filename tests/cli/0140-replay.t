@@ -4,9 +4,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
-DNNEST=$(realpath "$DNNEST")
 cd "$work" || exit 1
 echo GpuType=keep >>site.conf
 {

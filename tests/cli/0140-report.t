@@ -4,13 +4,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
-# fill STORE < TABLE
-fill() {
-    cat >"$work/table.csv"
-    dn jobs --db="$1" "$work/table.csv" >/dev/null
-}
 jobs=$work/jobs.db
 python3 "$top/tests/report/make_jobs.py" 2000 >"$work/jobs.csv"
 fill "$jobs" <"$work/jobs.csv" || diag 'the store is not made'
@@ -124,8 +118,7 @@ if re.search(r"https?://|url\(|@import|nan|inf\b", page):
 PYTHON
 ) || problem=${problem:-failed}
 verdict 'the page is whole, of one file, without scripts'
-"$DNNEST" report --conf "$work/site.conf" --hardware "$work/hardware" \
-    --datasets "$work/datasets.conf" --model none --db "$jobs" 2>"$work/err" | head -n 1 >/dev/null
+"$DNNEST" report "${trusted[@]}" --db "$jobs" 2>"$work/err" | head -n 1 >/dev/null
 is 'a reader that leaves early gets no more than a line on stderr' \
     "$(grep -cv 'write error\|Broken pipe' "$work/err")" 0
 
@@ -322,9 +315,8 @@ refuses 'an argument' 2 'argument' report x
 if ((EUID == 0)); then
     chmod 600 "$jobs"
     chmod 755 "$work"
-    out=$(setpriv --reuid 65534 --regid 65534 --clear-groups "$DNNEST" report \
-        --conf "$work/site.conf" --hardware "$work/hardware" --datasets "$work/datasets.conf" \
-        --model none --db "$jobs" 2>&1)
+    out=$(setpriv --reuid 65534 --regid 65534 --clear-groups "$DNNEST" report "${trusted[@]}" \
+        --db "$jobs" 2>&1)
     like 'permissions of the store decide' "$out" 'permission denied; the store has the jobs'
 fi
 done_testing

@@ -4,13 +4,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
-# fill STORE < TABLE
-fill() {
-    cat >"$work/table.csv"
-    dn jobs "$work/table.csv" --db="$1" >/dev/null
-}
 {
     echo 'cluster,raw_id,submit_s,start_s,end_s,eligible_s,job,user,user_name,name,state,outcome,mode,verdict,asked_limit_s,set_limit_s,asked_gpu,set_gpu,asked_cpus,set_cpus,limit_s,likely_s,bound_s,history_runs,extensions,gpus,gpu,cpus,cpu_s'
     echo 'c,12,1767571200,1767574800,1767582000,1767571200,12_3,5,ann,net,COMPLETED,completed,enforce,change,36000,10800,a100,v100,64,8,14400,6000,9000,4,2,4,v100,8,14400'

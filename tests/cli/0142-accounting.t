@@ -6,7 +6,6 @@
 # sacct is a stand-in, which prints what that of 22.05 prints for such jobs.
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 echo "StateDir=$work/nowhere" >>"$work/site.conf"
 mkdir "$work/bin"

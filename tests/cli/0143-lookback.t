@@ -4,9 +4,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
-DNNEST=$(realpath "$DNNEST")
 cd "$work" || exit 1
 
 # What sacct prints of 400 jobs of 5 owners: applications whose runs take as long as ever,

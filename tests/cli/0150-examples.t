@@ -7,14 +7,12 @@
 # comes with dnnest. examples.py says how a page marks what is no command.
 
 . "$(dirname "$0")/lib.sh"
-need_python
 command -v scdoc >/dev/null || skip_all 'scdoc is not installed'
 
 # Blocks that are not run here: those that need a cluster or a server, each of which names
 # the test that runs it, and forms of text.
 readonly ELSEWHERE_BLOCKS=7 FORM_BLOCKS=7
 
-DNNEST=$(realpath "$DNNEST")
 tool=$top/tests/cli/examples.py
 export SITE=$work/site
 export abs_top_srcdir=$top

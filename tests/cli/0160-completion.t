@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
-need_python
 
 "$DNNEST" completion bash | sed -n "/^_dnnest_table='/,/^'/p" | sed '1d;$d' > "$work/table"
 

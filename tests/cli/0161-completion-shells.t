@@ -7,7 +7,6 @@
 # its command 'complete -C'. A shell that is not installed is left out.
 
 . "$(dirname "$0")/lib.sh"
-need_python
 if [[ ${DNNEST_SANITIZERS-} = yes ]]; then skip_all 'the scripts are run in the other build'; fi
 
 scripts=$work/scripts

@@ -3,9 +3,9 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 
+without_python=yes
 . "$(dirname "$0")/lib.sh"
 
-DNNEST=$(realpath "$DNNEST")
 cd "$work" || exit 1
 printf '%s\n' '#!/bin/bash' '#SBATCH --gres=gpu:a100:1' '#SBATCH -c 16 -t 24:00:00' \
     '#DNNEST model=resnet50 batch=64 amp' '#DNNEST epochs=90 dataset=imagenet' 'python train.py' >job.sh

@@ -10,6 +10,15 @@
 #   refuses TITLE CODE REGEX ARGUMENT...  dn exits with CODE, stdout is empty, stderr is
 #                                         one message that matches
 #   less TITLE A B             A < B, two Python expressions
+#   value EXPRESSION [FILE [STATEMENTS]]  prints a Python expression over the JSON 'd' of FILE,
+#                                         or of stdin, after these statements
+#   holds TITLE EXPRESSION FILE [STATEMENTS]  the same is true
+#   moves TITLE OPTION...      dn advise moves the job of the array 'job' to the twin
+#   stays TITLE REASON OPTION...  dn advise keeps its type, for that reason
+#   fill STORE < TABLE         puts a table of finished jobs into a store
+#   under_valgrind ENDING [OPTION]...  DNNEST, with that ending, runs under valgrind from then on;
+#                              fails where there is none, or the build has sanitizers
+#   agrees SIDECAR SPEC        prints where predictions of the two differ (tests/import)
 #   whole_page FILE            the page FILE, drawn by Chromium, has no fault (look.py)
 #   json TITLE EXPRESSION ARGUMENT...     dn --json prints JSON, for which the Python
 #                                         expression over 'd' is true
@@ -18,14 +27,18 @@
 #                              help of each as help-COMMAND.txt, in $work
 #
 # $work is a new directory that is deleted at the end. It has copies of the trusted files,
-# since a checkout may be writable by a group.
+# since a checkout may be writable by a group: "${trusted[@]}" are options that name them. A test
+# that needs no Python sets without_python.
 
 set -uo pipefail
 
 top=${abs_top_srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
-DNNEST=${DNNEST:-./dnnest}
+DNNEST=$(realpath "${DNNEST:-./dnnest}")
 . "$top/tests/live/lib/tap.sh"
 
+if [[ ! ${without_python-} ]] && ! command -v python3 >/dev/null; then
+    skip_all 'python3 is not installed'
+fi
 if [[ ! -x $DNNEST ]]; then
     echo "Bail out! $DNNEST is missing"
     exit 1
@@ -38,6 +51,9 @@ cp -R "$top/etc/hardware" "$top/etc/zoo" "$top/etc/datasets.conf" "$top/etc/dnne
 chmod -R u+rwX,go-w "$work"
 # shellcheck disable=SC2034  # used by files that source this
 n_devices=$(cat "$work"/hardware/*.conf | grep '^Arch=' | grep -vc cpu) # but the CPU
+
+trusted=(--conf "$work/site.conf" --hardware "$work/hardware" --datasets "$work/datasets.conf"
+    --model none)
 
 # Two gres types of one device. The twin costs less, so the decision does not depend on the
 # calibration of the predictor.
@@ -107,6 +123,49 @@ dn() {
     fi
     "$(program_of "$@")" "$1" --conf "$conf" --hardware "$work/hardware" \
         "${datasets[@]}" --zoo "$work/zoo" ${bundle:+--model "$bundle"} "${@:2}"
+}
+
+value() {
+    "$PYTHON3" -c 'import json, math, sys
+with open(sys.argv[2], encoding="utf-8") as file:
+    d = json.load(file)
+exec(sys.argv[3])
+print(eval("(" + sys.argv[1] + ")"))' "$1" "${2-/dev/stdin}" "${3-}" 2>&1
+}
+
+holds() {
+    local said
+    said=$(value "bool($2)" "${@:3}")
+    is "$1" "$said" True
+    [[ $said = True ]] || diag "not true: $2"
+}
+
+moves() {
+    json "$1" 'd["decision"]["gpu"] == "twin"' advise "${job[@]}" "${@:2}"
+}
+
+stays() {
+    json "$1" "d['decision']['gpu'] is None and any('''$2''' in r for r in d['reasons'])" \
+        advise "${job[@]}" "${@:3}"
+}
+
+fill() {
+    cat >"$work/table.csv"
+    dn jobs "$work/table.csv" --db="$1" >/dev/null
+}
+
+under_valgrind() {
+    local real=$DNNEST$1
+    command -v valgrind >/dev/null && ! grep -q __asan_init "$DNNEST" || return
+    if [[ -x ${real%/*}/.libs/${real##*/} ]]; then real=${real%/*}/.libs/${real##*/}; fi
+    DNNEST=$work/valgrind
+    printf '#!/bin/sh\nexec valgrind -q %s --leak-check=full --error-exitcode=99 "%s" "$@"\n' \
+        "${*:2}" "$real" >"$DNNEST$1"
+    chmod +x "$DNNEST$1"
+}
+
+agrees() {
+    DNNEST=$DNNEST "$top/tests/import/check-agrees" "$@" "${trusted[@]}" --zoo "$work/zoo" 2>&1
 }
 
 less() { is "$1" "$(python3 -c "print('' if $2 < $3 else '$2 is not less than $3')")" ''; }
@@ -197,10 +256,6 @@ documented() {
     problem=$(python3 "$top/tests/cli/members.py" "$top/cli/pages" "$command" "$work" \
         documented 2>&1) || problem=${problem:-python failed}
     verdict "$title"
-}
-
-need_python() {
-    command -v python3 >/dev/null || skip_all 'python3 is not installed'
 }
 
 # need_onnx: skip all, if 'dnnest-dev import' has no package onnx
