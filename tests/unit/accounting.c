@@ -88,17 +88,12 @@ TEST ("a job has what sacct says of it and of its steps, however the pieces are 
         assert_int_equal (read_in (JOB STEP RUNNING, pieces[i], &seen, NULL), 0);
         assert_int_equal (seen.n, 2);
         assert_string_equal (seen.text[0], "3_1 a?b CANCELLED a100 n08 {\"dnnest\":1}");
-        assert_int_equal (job->job.raw_id, 11);
-        assert_int_equal (job->job.user, 7);
-        assert_int_equal (job->job.limit_s, 300);
+        assert_numbers ("11 7 300", job->job.raw_id, job->job.user, job->job.limit_s);
         assert_int_equal (job->job.suspended_s, 10);
         assert_int_equal (job->job.exit_code, 128 + 15);
-        assert_int_equal (job->job.gpus, 2);
-        assert_int_equal (job->job.cpus, 4);
-        assert_int_equal (job->job.nodes, 2);
-        assert_near (job->job.cpu_s, 86402.25);
-        assert_near (job->job.host_mem_gb, 2);
-        assert_near (job->job.mem_gb, 20);
+        assert_numbers ("2 4 2", job->job.gpus, job->job.cpus, job->job.nodes);
+        assert_numbers (
+            "86402.25 2 20", job->job.cpu_s, job->job.host_mem_gb, job->job.mem_gb);
     }
 }
 
@@ -125,8 +120,7 @@ TEST ("a name with what looks like another job is a name")
     struct seen seen = {.n = 0};
 
     assert_int_equal (read_in (line, 10, &seen, NULL), 0);
-    assert_int_equal (seen.n, 1);
-    assert_int_equal (seen.jobs[0].job.raw_id, 11);
+    assert_numbers ("1 11", seen.n, seen.jobs[0].job.raw_id);
     assert_string_equal (seen.text[0], "11 x?99;99;c;root;0?? COMPLETED  m ");
 }
 

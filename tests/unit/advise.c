@@ -425,8 +425,7 @@ TEST ("estimates by a user's history are that user's own")
             dn_advise (site, NULL, &job, NULL, &counted.access, advice, NULL), 0);
         steps[i] = advice->estimates[0].step_s.p50;
     }
-    assert_int_equal (counted.n_put, 2);
-    assert_int_equal (counted.n_found, 1);
+    assert_numbers ("2 1", counted.n_put, counted.n_found);
     assert_true (steps[1] > 1.5 * steps[0]);
     assert_true (steps[2] == steps[0]);
 }
@@ -494,8 +493,7 @@ TEST ("a component of a heterogeneous job is not predicted")
     assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, NULL), 0);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
     assert_int_equal (advice->decision.abstain, DN_ABSTAIN_COMPONENT);
-    assert_int_equal (advice->candidates.n_candidates, 0);
-    assert_int_equal (advice->patch.n_edits, 1);
+    assert_numbers ("0 1", advice->candidates.n_candidates, advice->patch.n_edits);
     edit = &advice->patch.edits[0];
     assert_int_equal (edit->field, DN_FIELD_ADMIN_COMMENT);
     assert_contains (edit->new_text, "\"abstain\"");

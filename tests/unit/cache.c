@@ -86,8 +86,7 @@ TEST ("an entry that was put is found")
     /* The same key again replaces the entry. */
     put (cache, &run, 30);
     assert_true (find (cache, &run) == 30);
-    assert_int_equal (cache->n_calls, 6);
-    assert_int_equal (cache->used[2], 0);
+    assert_numbers ("6 0", cache->n_calls, cache->used[2]);
 }
 
 /* Change the value of a key. */

@@ -368,8 +368,7 @@ TEST ("names of users are tamed, and records are read")
     fake.comment = "{\"dnnest\":1,\"mode\":\"observe\"}";
     fake.every_s = DAY;
     assert_done (pass (&fake, NOW, DN_UNSET, &c, &unit_err));
-    assert_int_equal (c.n_jobs, 30);
-    assert_int_equal (c.n_records, 30);
+    assert_numbers ("30 30", c.n_jobs, c.n_records);
     {
         dn_cleanup (dn_store_cleanup) struct dn_store *store =
             dn_store_open (store_path (), false, &unit_err);

@@ -84,9 +84,7 @@ TEST ("later carriers override earlier ones key by key")
     assert_string_equal (spec.model, "resnet50"); /* the sidecar alone */
     assert_int_equal (spec.layers, 1);
     assert_near (spec.epochs, 2); /* the script alone */
-    assert_int_equal (spec.workers, 3);
-    assert_int_equal (spec.batch, 4);
-    assert_int_equal (spec.steps, 4);
+    assert_numbers ("3 4 4", spec.workers, spec.batch, spec.steps);
     carriers.option = NULL;
     assert_int_equal (describe (carriers, &spec), DN_METADATA_GIVEN);
     assert_int_equal (spec.batch, 3);

@@ -18,8 +18,7 @@ TEST ("figures of Prometheus are read, and no others")
 
     dn_finished_clear (&job);
     assert_int_equal (dn_prometheus_read (dn_span_of (answer), &job, &unit_err), 1);
-    assert_near (job.gpu_utilisation, 0.25);
-    assert_near (job.gpu_mem_gb, 2);
+    assert_numbers ("0.25 2", job.gpu_utilisation, job.gpu_mem_gb);
     assert_true (isnan (job.power_w));
     assert_int_equal (
         dn_prometheus_read (dn_span_of ("{\"status\":\"error\"}"), &job, &unit_err),

@@ -4,7 +4,7 @@
  */
 #include "unit.h"
 
-#include "jobs/finished.h"
+#include "finished_text.h"
 #include "jobs/outcome.h"
 #include "rewrite/recorded.h"
 
@@ -49,13 +49,9 @@ TEST ("a row is read by the names of its columns")
     struct dn_finished job;
 
     assert_int_equal (read_cells (names, values, 7, &job, NULL), 0);
-    assert_string_equal (job.gpu, "a100");
-    assert_string_equal (job.job, "12_3");
-    assert_int_equal (job.end_s, 1700000100);
+    assert_finished (&job, "gpu=a100 job=12_3 end_s=1700000100 cpu_s=12.5 start_s=");
     assert_int_equal (job.limit_s, DN_UNLIMITED);
     assert_int_equal (job.asked_limit_s, DN_UNSET);
-    assert_near (job.cpu_s, 12.5);
-    assert_int_equal (job.start_s, DN_UNSET);
 }
 
 TEST ("a cell that cannot be read is an error with its column")
@@ -85,12 +81,10 @@ TEST ("a cell that cannot be read is an error with its column")
 
 TEST ("a job ran without the time that it was suspended")
 {
-    struct dn_finished job;
+    struct dn_finished job = finished_of ("");
 
-    dn_finished_clear (&job);
     assert_near (dn_finished_ran_s (&job), 0);
-    job.start_s = 1000;
-    job.end_s = 1600;
+    finished_set (&job, "start_s=1000 end_s=1600");
     assert_near (dn_finished_ran_s (&job), 600);
     job.suspended_s = 100;
     assert_near (dn_finished_ran_s (&job), 500);
@@ -116,9 +110,8 @@ TEST ("a job ran without the time that it was suspended")
 TEST ("of a job that was moved while it waited, times and limits are those there")
 {
     struct dn_recorded recorded;
-    struct dn_finished job;
+    struct dn_finished job = finished_of ("");
 
-    dn_finished_clear (&job);
     dn_finished_from_record (
         &job,
         "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\",\"req\":{\"time_s\":"
@@ -126,52 +119,26 @@ TEST ("of a job that was moved while it waited, times and limits are those there
         "\"train_s\":2000},\"open\":[{\"gpu\":\"a100\",\"slow\":100},{\"gpu\":\"v100\","
         "\"slow\":150}],\"steer\":{\"gpu\":\"v100\",\"time_s\":7020,\"cap_s\":70200}}",
         &recorded);
-    assert_int_equal (job.asked_limit_s, 70200);
-    assert_int_equal (job.set_limit_s, 7020);
-    assert_string_equal (job.asked_gpu, "a100");
-    assert_string_equal (job.set_gpu, "v100");
-    assert_near (job.likely_s, 3000);
-    assert_string_equal (job.pred_gpu, "");
+    assert_finished (&job,
+                     "asked_limit_s=70200 set_limit_s=7020 asked_gpu=a100 set_gpu=v100 "
+                     "likely_s=3000 pred_gpu=");
 }
 
 TEST ("a record fills what dnnest did")
 {
     struct dn_recorded recorded;
-    struct dn_finished job;
+    struct dn_finished job = finished_of ("");
 
-    dn_finished_clear (&job);
     dn_finished_from_record (&job, "note: " RECORD " by root", &recorded);
-    assert_string_equal (job.mode, "enforce");
-    assert_string_equal (job.verdict, "change");
-    assert_string_equal (job.warn, "limit");
-    assert_string_equal (job.why, "");
-    assert_string_equal (job.spec, "model=resnet50,batch=256");
-    assert_string_equal (job.app, "fp:0123456789abcdef");
-    assert_string_equal (job.work_unit, "epochs");
-    assert_near (job.work, 30);
-    assert_int_equal (job.asked_limit_s, 86400);
-    assert_string_equal (job.asked_gpu, "a100");
-    assert_int_equal (job.asked_cpus, 80);
-    assert_int_equal (job.set_limit_s, 23400);
-    assert_string_equal (job.set_gpu, "v100");
-    assert_int_equal (job.set_cpus, 12);
-    assert_int_equal (job.asked_gpus, 4);
-    assert_int_equal (job.gpus, 2);
-    assert_near (job.set_mem_gb, 24);
-    assert_near (job.asked_mem_gb, 250);
-    assert_int_equal (job.extensions, 2);
-    assert_int_equal (job.rescued, 1);
-    assert_near (job.base_s, 8000);
-    assert_near (job.likely_s, 9000);
-    assert_near (job.bound_s, 12000);
-    assert_near (job.bound_bp, 8000);
-    assert_near (job.p95_s, 15000);
-    assert_string_equal (job.pred_gpu, "v100_sxm2_16gb");
-    assert_near (job.pred_mem_gb, 13);
-    assert_near (job.pred_cpus, 6);
-    assert_near (job.confidence, 0.65);
-    assert_string_equal (job.bundle, "b7");
-    assert_int_equal (job.history_runs, 5);
+    assert_finished (
+        &job,
+        "mode=enforce verdict=change warn=limit why= app=fp:0123456789abcdef "
+        "work_unit=epochs work=30 asked_limit_s=86400 asked_gpu=a100 asked_cpus=80 "
+        "set_limit_s=23400 set_gpu=v100 set_cpus=12 asked_gpus=4 gpus=2 set_mem_gb=24 "
+        "asked_mem_gb=250 extensions=2 rescued=1 base_s=8000 likely_s=9000 "
+        "bound_s=12000 bound_bp=8000 p95_s=15000 pred_gpu=v100_sxm2_16gb "
+        "pred_mem_gb=13 pred_cpus=6 confidence=0.65 bundle=b7 history_runs=5 "
+        "spec=model=resnet50,batch=256");
 }
 
 TEST ("a record that is missing or wrong leaves all unknown")
@@ -190,17 +157,12 @@ TEST ("a record that is missing or wrong leaves all unknown")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (comments); i++) {
         struct dn_recorded recorded;
-        struct dn_finished job;
+        struct dn_finished job = finished_of ("state=COMPLETED");
 
-        dn_finished_clear (&job);
-        job.state = "COMPLETED";
         dn_finished_from_record (&job, comments[i], &recorded);
-        assert_string_equal (job.mode, "");
-        assert_int_equal (job.asked_limit_s, DN_UNSET);
-        assert_int_equal (job.set_limit_s, DN_UNSET);
-        assert_true (isnan (job.likely_s));
-        assert_true (isnan (job.work));
-        assert_string_equal (job.outcome, "completed");
+        assert_finished (
+            &job,
+            "mode= asked_limit_s= set_limit_s= likely_s= work= outcome=completed");
     }
 }
 
@@ -232,9 +194,7 @@ struct ended {
     const char *state;
     int64_t ran_s;
     const char *verdict;
-    int64_t asked_s;
-    int64_t set_s;
-    int64_t limit_s;
+    int64_t asked_s, set_s, limit_s;
     enum dn_outcome outcome;
     enum dn_evidence evidence;
 };
@@ -264,13 +224,10 @@ static const struct ended ends[] = {
 TEST ("an end has one class, and says something of the run time or nothing")
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (ends); i++) {
-        struct dn_finished job;
+        struct dn_finished job = finished_of ("start_s=1000 mode=enforce");
 
-        dn_finished_clear (&job);
         job.state = ends[i].state;
-        job.start_s = 1000;
         job.end_s = 1000 + ends[i].ran_s;
-        job.mode = "enforce";
         job.verdict = ends[i].verdict;
         job.asked_limit_s = ends[i].asked_s;
         job.set_limit_s = ends[i].set_s;

@@ -66,20 +66,6 @@ static const char record[] =
     "\"bundle\":\"2026-11\"},\"spec\":\"model=resnet50,batch=64,precision=fp16,"
     "epochs=20,dataset=imagenet\"}";
 
-static void forget_slurm (void)
-{
-    dn_link_jobs_drop (&slurm);
-    sim_free (&cluster);
-    cluster = (struct sim_slurm){
-        .jobs = jobs, .max_time_s = 7200, .default_time_s = DN_UNSET};
-    slurm = (struct dn_link){
-        .slurm = &cluster, .told_s = NOW, .before = before_call, .after = after_call};
-    lose = false;
-    refuse = 0;
-    no_cluster = false;
-    between = NULL;
-}
-
 static void set_comment (struct dn_link_job *job, const char *comment)
 {
     job->admin_comment = sim_text (&cluster, comment);
@@ -107,63 +93,79 @@ static struct dn_link_job *add_job (int64_t id, int64_t left_s)
     return job;
 }
 
-struct scene {
-    struct dn_site site;
-    struct dn_daemon d;
-    void *memory;
-    struct dn_err err;
-};
+static struct dn_site site;
+static struct dn_daemon dnnestd;
+static void *memory; /* of the guard */
 
-static struct scene *begin (void)
+/* The guard ends, and another process goes on. */
+static void restart (void)
 {
-    struct scene *scene = calloc (1, sizeof (*scene));
-
-    forget_slurm ();
-    sim_daemon_forget ();
-    scene->site.guard_interval_s = 60;
-    scene->site.rules.time_margin = 0.1;
-    scene->site.rules.mode = DN_MODE_ENFORCE;
-    snprintf (
-        scene->site.state_dir, sizeof (scene->site.state_dir), "%s", scratch_path (""));
-    scene->d = (struct dn_daemon){.site = &scene->site, .link = &slurm, .now_s = NOW};
-    scene->memory = calloc (1, dn_task_guard.memory);
-    return scene;
+    dn_task_guard.end (memory);
+    free (memory);
+    memory = calloc (1, dn_task_guard.memory);
 }
 
-static void end (struct scene *scene)
+int after_tests (void **state)
 {
-    dn_task_guard.end (scene->memory);
-    free (scene->memory);
-    free (scene);
-    unlink (scratch_path ("guard"));
+    dn_link_jobs_drop (&slurm);
+    sim_free (&cluster);
+    return 0;
 }
-
-/* One round. */
-static int pass (struct scene *scene)
-{
-    int rc = dn_task_guard.run (scene->memory, &scene->d, &scene->err);
-
-    dn_jobs_drop (&scene->d);
-    return rc;
-}
-
-static void wait_s (int64_t seconds)
-{
-    slurm.told_s += seconds;
-}
-
-static struct scene *scene; /* of the test */
 
 int before_test (void **state)
 {
-    scene = begin ();
+    after_tests (state);
+    cluster = (struct sim_slurm){
+        .jobs = jobs, .max_time_s = 7200, .default_time_s = DN_UNSET};
+    slurm = (struct dn_link){
+        .slurm = &cluster, .told_s = NOW, .before = before_call, .after = after_call};
+    lose = no_cluster = false;
+    refuse = 0;
+    between = NULL;
+    sim_daemon_forget ();
+    site = (struct dn_site){.guard_interval_s = 60,
+                            .rules = {.time_margin = 0.1, .mode = DN_MODE_ENFORCE}};
+    snprintf (site.state_dir, sizeof (site.state_dir), "%s", scratch_path (""));
+    dnnestd = (struct dn_daemon){.site = &site, .link = &slurm, .now_s = NOW};
+    memory = calloc (1, dn_task_guard.memory);
     return 0;
 }
 
 int after_test (void **state)
 {
-    end (scene);
+    dn_task_guard.end (memory);
+    free (memory);
+    unlink (scratch_path ("guard"));
     return 0;
+}
+
+/* One round. */
+static int pass (void)
+{
+    int rc = dn_task_guard.run (memory, &dnnestd, &unit_err);
+
+    dn_jobs_drop (&dnnestd);
+    return rc;
+}
+
+/* So many rounds, after which the limit of a job is this, or so much was changed. */
+#define PASS(n)                                                                        \
+    for (int pass_ = 0; pass_ < (n); pass_++)                                          \
+    assert_int_equal (pass (), 0)
+#define PASS_LIMIT(job, limit)                                                         \
+    do {                                                                               \
+        PASS (1);                                                                      \
+        assert_int_equal ((job)->limit_s, limit);                                      \
+    } while (0)
+#define PASS_CHANGES(n)                                                                \
+    do {                                                                               \
+        PASS (1);                                                                      \
+        assert_int_equal (slurm.n_changes, n);                                         \
+    } while (0)
+
+static void wait_s (int64_t seconds)
+{
+    slurm.told_s += seconds;
 }
 
 TEST ("a job is extended and its record says so")
@@ -172,27 +174,18 @@ TEST ("a job is extended and its record says so")
     struct dn_recorded r;
 
     add_job (13, 2000);
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (slurm.n_changes, 1);
-    assert_int_equal (job->limit_s, 7920);
+    PASS_CHANGES (1);
     assert_int_equal (dn_record_read (job->admin_comment, &r, NULL), 1);
-    assert_int_equal (r.n_later, 1);
-    assert_int_equal (r.later_s[0], 7920);
-    assert_int_equal (sim_ticks[DN_TICK_GUARDED], 2);
-    assert_int_equal (sim_ticks[DN_TICK_EXTENSIONS], 1);
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (slurm.n_changes, 1);
+    assert_numbers ("7920 1 7920", job->limit_s, r.n_later, r.later_s[0]);
+    assert_numbers ("2 1", sim_ticks[DN_TICK_GUARDED], sim_ticks[DN_TICK_EXTENSIONS]);
+    PASS_CHANGES (1);
     wait_s (7920 - 2800 - 500);
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 11880);
+    PASS_LIMIT (job, 11880);
     wait_s (11880 - 7920);
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 36000);
+    PASS_LIMIT (job, 36000);
     wait_s (36000 - 11880);
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 36000);
-    assert_int_equal (sim_ticks[DN_TICK_AT_OWN_LIMIT], 2);
-    assert_int_equal (sim_ticks[DN_TICK_GUARDED], 2);
+    PASS_LIMIT (job, 36000);
+    assert_numbers ("2 2", sim_ticks[DN_TICK_AT_OWN_LIMIT], sim_ticks[DN_TICK_GUARDED]);
 }
 
 TEST ("a job whose record has no room for it is extended")
@@ -208,10 +201,9 @@ TEST ("a job whose record has no room for it is extended")
     memcpy (full, head, sizeof (head) - 1);
     memcpy (full + sizeof (full) - sizeof (tail), tail, sizeof (tail));
     set_comment (job, full);
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 36000);
+    PASS_LIMIT (job, 36000);
     assert_string_equal (job->admin_comment, full);
-    assert_int_equal (pass (scene), 0);
+    PASS (1);
     assert_int_equal (sim_ticks[DN_TICK_REFUSED], 0);
 }
 
@@ -221,12 +213,9 @@ TEST ("the most urgent job comes first")
     add_job (2, 100);
     add_job (3, -20);
     add_job (4, 300);
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (slurm.n_changes, 4);
-    assert_string_equal (slurm.changed[0], "3");
-    assert_string_equal (slurm.changed[1], "2");
-    assert_string_equal (slurm.changed[2], "4");
-    assert_string_equal (slurm.changed[3], "1");
+    PASS_CHANGES (4);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal (slurm.changed[i][0], "3241"[i]);
 }
 
 TEST ("a human is obeyed for good")
@@ -234,11 +223,10 @@ TEST ("a human is obeyed for good")
     struct dn_link_job *job = add_job (12, 800);
 
     sim_limit (job, 3540);
-    assert_int_equal (pass (scene), 0);
+    PASS (1);
     assert_int_equal (sim_ticks[DN_TICK_HANDS_OFF], 1);
     sim_limit (job, 3600);
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (slurm.n_changes, 0);
+    PASS_CHANGES (0);
     assert_int_equal (sim_ticks[DN_TICK_HANDS_OFF], 1);
 }
 
@@ -258,15 +246,13 @@ TEST ("to what a human adds the guard adds what dnnest had taken")
     struct dn_link_job *before = add_job (13, 3000);
 
     sim_limit (before, 3600 + 600);
-    assert_int_equal (pass (scene), 0);
+    PASS (1);
     sim_limit (job, 3600 + 600);
     job->end = before->end = NOW + 300;
     for (int i = 0; i < 3; i++)
-        assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 36000 + 600);
+        PASS_LIMIT (job, 36000 + 600);
     /* Who has done that is not known: it may have been the user, while it waited. */
-    assert_int_equal (before->limit_s, 36000);
-    assert_int_equal (sim_ticks[DN_TICK_HANDS_OFF], 0);
+    assert_numbers ("36000 0", before->limit_s, sim_ticks[DN_TICK_HANDS_OFF]);
 }
 
 /* Such as another program that writes AdminComment. */
@@ -277,11 +263,10 @@ TEST ("a record that is lost or damaged still holds")
     for (size_t i = 0; i < DN_N_ELEMENTS (comments); i++) {
         struct dn_link_job *job = add_job (12, 3000);
 
-        assert_int_equal (pass (scene), 0);
+        PASS (1);
         set_comment (job, comments[i]);
-        assert_int_equal (pass (scene), 0);
-        for (int n = 0; n < 3; n++)
-            assert_int_equal (pass (scene), 0);
+        PASS (1);
+        PASS (3);
         assert_int_equal (job->limit_s, 36000);
         assert_string_equal (job->admin_comment, comments[i]);
         after_test (state);
@@ -296,8 +281,7 @@ TEST ("a job that changed since the table is left alone")
     for (size_t i = 0; i < DN_N_ELEMENTS (changes); i++) {
         add_job (12, 800);
         between = changes[i];
-        assert_int_equal (pass (scene), 0);
-        assert_int_equal (pass (scene), 0);
+        PASS (2);
         assert_int_equal (slurm.n_changes, 0);
         after_test (state);
         before_test (state);
@@ -310,8 +294,7 @@ TEST ("a job that Slurm shortened is left alone")
 
     job->time_min_s = 1800;
     sim_limit (job, 3000);
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (slurm.n_changes, 0);
+    PASS_CHANGES (0);
     assert_int_equal (sim_ticks[DN_TICK_HANDS_OFF], 0);
     assert_contains (sim_said,
                      "its limit is 00:50:00, and dnnest had set 01:00:00 (Slurm "
@@ -341,8 +324,7 @@ TEST ("jobs that are not lowered are left alone")
     add_job (101, 100)->phase = DN_PHASE_PENDING;
     add_job (102, 100)->phase = DN_PHASE_ENDED;
     add_job (103, 100)->phase = DN_PHASE_ENDING;
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (slurm.n_changes, 0);
+    PASS_CHANGES (0);
     assert_int_equal (sim_ticks[DN_TICK_GUARDED], 0);
 }
 
@@ -352,11 +334,9 @@ TEST ("a suspended job keeps its room")
 
     job->phase = DN_PHASE_SUSPENDED;
     job->ran_s = 1000;
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (slurm.n_changes, 0);
+    PASS_CHANGES (0);
     job->ran_s = 3590;
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 7920);
+    PASS_LIMIT (job, 7920);
 }
 
 static struct dn_guarded *read_heartbeat (void)
@@ -366,18 +346,6 @@ static struct dn_guarded *read_heartbeat (void)
 
     assert_non_null (guarded);
     return guarded;
-}
-
-/* A job whose user gave no limit. */
-static struct dn_link_job *add_unset (int64_t id)
-{
-    struct dn_link_job *job = add_job (id, 800);
-    char *without = unit_keep (strdup (record), free);
-    char *limit = strstr (without, "\"time_s\":36000,");
-
-    memmove (limit, limit + 15, strlen (limit + 15) + 1);
-    set_comment (job, without);
-    return job;
 }
 
 TEST (
@@ -391,17 +359,20 @@ TEST (
                  "\"open\":[{\"gpu\":\"a100\",\"features\":\"a\",\"slow\":100},"
                  "{\"gpu\":\"v100\",\"features\":\"v\",\"slow\":200}],"
                  "\"steer\":{\"gpu\":\"v100\",\"time_s\":3600}}");
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 7200 * 26 / 10);
+    PASS_LIMIT (job, 7200 * 26 / 10);
 }
 
 TEST ("partitions that cannot be read keep no job from its limit")
 {
-    struct dn_link_job *unset = add_unset (12);
+    struct dn_link_job *unset = add_job (12, 800);
     struct dn_link_job *job = add_job (13, 890);
+    char *without = unit_text ("%s", record);
+    char *limit = strstr (without, "\"time_s\":36000,");
 
+    memmove (limit, limit + 15, strlen (limit + 15) + 1);
+    set_comment (unset, without);
     no_cluster = true;
-    assert_int_equal (pass (scene), 0);
+    PASS (1);
     assert_int_equal (unset->limit_s, 7920); /* their first step */
     assert_int_equal (job->limit_s, 7920);
 }
@@ -419,19 +390,17 @@ TEST ("a reservation that the requested limit would have crossed ends the job")
     struct dn_link_job *job = add_job (12, 800);
 
     reserve (NOW + 1400, job->start);
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 3600 + 600);
+    PASS_LIMIT (job, 3600 + 600);
     assert_int_equal (slurm.n_notices, 1);
     assert_string_equal (slurm.notice,
                          "dnnest: warning: the time limit is 01:10:00, not 10:00:00 as "
                          "requested: reservation service begins on a node of this job");
     wait_s (800);
-    assert_int_equal (pass (scene), 0);
+    PASS (1);
     assert_int_equal (slurm.n_notices, 1);
     assert_int_equal (job->limit_s, 3600 + 600);
     job->reservation = "service";
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 7920);
+    PASS_LIMIT (job, 7920);
 }
 
 TEST ("a reservation of a later time, or behind the requested limit, does not")
@@ -439,20 +408,18 @@ TEST ("a reservation of a later time, or behind the requested limit, does not")
     struct dn_link_job *job = add_job (12, 800);
 
     reserve (NOW + 1400, job->start + 1);
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 7920);
+    PASS_LIMIT (job, 7920);
     /* The table changes: the reservation is as old as before. */
     reserve (NOW + 1400, NOW);
     job->start = NOW - 100;
     set_comment (job, record);
     job->limit_s = 3600;
     job->end = NOW + 300;
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 3600 + 1080);
+    PASS_LIMIT (job, 3600 + 1080);
     /* One that moves is another one. */
     reserve (NOW + 1500, NOW);
     job->end = NOW + 300;
-    assert_int_equal (pass (scene), 0);
+    PASS (1);
     assert_true (job->limit_s > 3600 + 1080);
     assert_int_equal (slurm.n_notices, 1);
 }
@@ -494,22 +461,19 @@ TEST ("a guard that leaves gives all limits back")
     strcpy (array->name, "3_[3,5-9]");
     over->phase = DN_PHASE_ENDED;
     sim_limit (human, 3540);
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (slurm.n_changes, 0);
-    assert_int_equal (dn_task_guard.leave (scene->memory, &scene->d, &scene->err), 0);
-    dn_jobs_drop (&scene->d);
-    assert_int_equal (running->limit_s, 36000);
-    assert_int_equal (pending->limit_s, 36000);
-    assert_int_equal (array->limit_s, 36000);
-    assert_int_equal (human->limit_s, 3540);
-    assert_int_equal (over->limit_s, 3600);
-    assert_int_equal (sim_ticks[DN_TICK_RESTORED], 3);
+    PASS_CHANGES (0);
+    assert_int_equal (dn_task_guard.leave (memory, &dnnestd, &unit_err), 0);
+    dn_jobs_drop (&dnnestd);
+    assert_numbers (
+        "36000 36000 36000", running->limit_s, pending->limit_s, array->limit_s);
+    assert_numbers (
+        "3540 3600 3", human->limit_s, over->limit_s, sim_ticks[DN_TICK_RESTORED]);
     guarded = read_heartbeat ();
     assert_int_equal (guarded->time_s, 0);
     assert_false (dn_guarded_is_alive (guarded, NOW));
     dn_guarded_free (guarded);
     /* Nothing is left to be given back. */
-    assert_int_equal (dn_task_restore.run (scene->memory, &scene->d, &scene->err), 0);
+    assert_int_equal (dn_task_restore.run (memory, &dnnestd, &unit_err), 0);
     assert_int_equal (slurm.n_changes, 3);
 }
 
@@ -545,42 +509,40 @@ TEST ("a task that was moved while limits are given back has the limit of its ty
     array->pending_tasks = "3,5-9";
     strcpy (array->name, "1_[3,5-9]");
     between = move_task;
-    assert_int_equal (dn_task_restore.run (scene->memory, &scene->d, &scene->err), 0);
+    assert_int_equal (dn_task_restore.run (memory, &dnnestd, &unit_err), 0);
     assert_string_equal (slurm.changed[0], "1_[5-9]");
     assert_string_equal (slurm.changed[1], "1_3");
-    assert_int_equal (slurm.n_changes, 2);
-    assert_int_equal (array->limit_s, 36000);
-    assert_int_equal (jobs[1].limit_s, 93600);
+    assert_numbers ("2 36000 93600", slurm.n_changes, array->limit_s, jobs[1].limit_s);
 }
 
 TEST ("limits are given back where the guard is silent")
 {
     struct dn_link_job *job = add_job (1, 3000);
-    void *memory = unit_keep (calloc (1, dn_task_restore_if_silent.memory), free);
+    const struct dn_task *task = &dn_task_restore_if_silent;
+    void *own = unit_keep (calloc (1, task->memory), free);
+    static const struct {
+        int64_t wait_s, now_s, limit_s;
+    } looks[] = {
+        {0, -1, 3600}, /* the pass ended after this one has looked at the clock */
+        {4 * 60, 4 * 60, 3600},
+        {1, 4 * 60 + 1, 36000}};
 
-    assert_int_equal (pass (scene), 0);
-    /* The pass ended after this one has looked at the clock. */
-    scene->d.now_s--;
-    assert_int_equal (dn_task_restore_if_silent.run (memory, &scene->d, NULL), 0);
-    assert_int_equal (job->limit_s, 3600);
-    wait_s (4 * 60);
-    scene->d.now_s = slurm.told_s;
-    assert_int_equal (dn_task_restore_if_silent.run (memory, &scene->d, NULL), 0);
-    assert_int_equal (job->limit_s, 3600);
-    wait_s (1);
-    scene->d.now_s = slurm.told_s;
-    assert_int_equal (dn_task_restore_if_silent.run (memory, &scene->d, NULL), 0);
-    assert_int_equal (job->limit_s, 36000);
-    dn_task_restore_if_silent.end (memory);
+    PASS (1);
+    for (size_t i = 0; i < DN_N_ELEMENTS (looks); i++) {
+        wait_s (looks[i].wait_s);
+        dnnestd.now_s = NOW + looks[i].now_s;
+        assert_int_equal (task->run (own, &dnnestd, NULL), 0);
+        assert_int_equal (job->limit_s, looks[i].limit_s);
+    }
+    task->end (own);
 }
 
 TEST ("limits are given back where the mode is observe")
 {
     struct dn_link_job *job = add_job (1, 3000);
 
-    scene->site.rules.mode = DN_MODE_OBSERVE;
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (job->limit_s, 36000);
+    site.rules.mode = DN_MODE_OBSERVE;
+    PASS_LIMIT (job, 36000);
     assert_contains (sim_said, "given back");
 }
 
@@ -588,10 +550,10 @@ TEST ("a StateDir that cannot be written does not matter")
 {
     struct dn_link_job *job = add_job (12, 800);
 
-    snprintf (scene->site.state_dir, sizeof (scene->site.state_dir), "/proc/none");
-    assert_int_equal (pass (scene), -1);
+    snprintf (site.state_dir, sizeof (site.state_dir), "/proc/none");
+    assert_int_equal (pass (), -1);
     assert_int_equal (job->limit_s, 7920);
-    assert_int_equal (pass (scene), -1);
+    assert_int_equal (pass (), -1);
     assert_int_equal (slurm.n_changes, 1);
 }
 
@@ -600,9 +562,8 @@ TEST ("a refusal concerns one job")
     add_job (1, 100);
     add_job (2, 200);
     refuse = 1;
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (slurm.n_changes, 1);
+    PASS (1);
+    PASS_CHANGES (1);
     assert_string_equal (slurm.changed[0], "2");
     assert_int_equal (sim_ticks[DN_TICK_REFUSED], 1);
     assert_contains (sim_said, "guard: job 1: refused: its limit stays as it is");
@@ -614,12 +575,11 @@ TEST ("a lost connection ends the pass")
     add_job (1, 100);
     add_job (2, 200);
     lose = true;
-    assert_int_equal (pass (scene), -1);
+    assert_int_equal (pass (), -1);
     assert_int_equal (slurm.n_changes, 1);
     assert_int_equal (access (scratch_path ("guard"), F_OK), -1);
     lose = false;
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (slurm.n_changes, 2);
+    PASS_CHANGES (2);
     assert_string_equal (slurm.changed[1], "2");
     assert_int_equal (access (scratch_path ("guard"), F_OK), 0);
 }
@@ -628,9 +588,8 @@ TEST ("a dry run changes nothing")
 {
     add_job (1, 100);
     reserve (NOW + 1400, 0);
-    scene->d.dry_run = true;
-    assert_int_equal (pass (scene), 0);
-    assert_int_equal (slurm.n_changes, 0);
+    dnnestd.dry_run = true;
+    PASS_CHANGES (0);
     assert_int_equal (slurm.n_notices, 0);
     assert_int_equal (access (scratch_path ("guard"), F_OK), -1);
 }
@@ -638,18 +597,17 @@ TEST ("a dry run changes nothing")
 TEST ("two guards do what one does")
 {
     void *other = unit_keep (calloc (1, dn_task_guard.memory), free);
-    void *own = scene->memory;
+    void *own = memory;
     struct dn_link_job *job = add_job (12, 800);
 
     for (int i = 0; i < 10; i++) {
-        scene->memory = i % 2 ? other : own;
-        assert_int_equal (pass (scene), 0);
+        memory = i % 2 ? other : own;
+        PASS (1);
         wait_s (30);
     }
-    assert_int_equal (slurm.n_changes, 1);
-    assert_int_equal (job->limit_s, 7920);
-    assert_int_equal (sim_ticks[DN_TICK_HANDS_OFF], 0);
-    scene->memory = own;
+    assert_numbers (
+        "1 7920 0", slurm.n_changes, job->limit_s, sim_ticks[DN_TICK_HANDS_OFF]);
+    memory = own;
     dn_task_guard.end (other);
 }
 
@@ -661,28 +619,24 @@ TEST ("jobs are tallied and the heart beats")
     struct dn_guarded *guarded;
     const struct dn_tally *tally;
 
-    assert_int_equal (pass (scene), 0);
+    PASS (1);
     wait_s (200);
     done->phase = failed->phase = DN_PHASE_ENDED;
     done->state = "COMPLETED";
     failed->state = "FAILED";
     done->end = failed->end = NOW;
-    assert_int_equal (pass (scene), 0);
-    dn_task_guard.end (scene->memory);
-    free (scene->memory);
-    scene->memory = calloc (1, dn_task_guard.memory);
+    PASS (1);
+    restart ();
     longer->phase = DN_PHASE_ENDED;
     longer->state = "COMPLETED";
     longer->end = NOW + 200;
-    assert_int_equal (pass (scene), 0);
+    PASS (1);
     guarded = read_heartbeat ();
     assert_int_equal (guarded->time_s, NOW + 200);
     assert_int_equal (guarded->interval_s, 60);
     tally = dn_guarded_find (guarded, 1000, 0);
     assert_non_null (tally);
-    assert_int_equal (tally->n_jobs, 2);
-    assert_int_equal (tally->jobs[0], 14);
-    assert_int_equal (tally->needed, 1);
+    assert_numbers ("2 14 1", tally->n_jobs, tally->jobs[0], tally->needed);
     assert_true (dn_guarded_is_alive (guarded, NOW + 300));
     dn_guarded_free (guarded);
 }
@@ -699,80 +653,62 @@ TEST ("what a job runs beyond its first limit is a debt, once")
     struct dn_link_job *longer = add_job (14, 100);
     struct dn_guarded *guarded = NULL;
 
-    assert_int_equal (pass (scene), 0);
+    PASS (1);
     assert_null (tally_of (&guarded));
     wait_s (140);
-    assert_int_equal (pass (scene), 0);
+    PASS (1);
     assert_int_equal (tally_of (&guarded)->debt_s, 4 * 40);
     wait_s (60);
-    assert_int_equal (pass (scene), 0);
+    PASS (1);
     assert_int_equal (tally_of (&guarded)->debt_s, 4 * 100);
     /* Another process goes on. */
-    dn_task_guard.end (scene->memory);
-    free (scene->memory);
-    scene->memory = calloc (1, dn_task_guard.memory);
+    restart ();
     wait_s (60);
     longer->phase = DN_PHASE_ENDED;
     longer->state = "COMPLETED";
     longer->end = NOW + 230;
     for (int i = 0; i < 3; i++) {
-        assert_int_equal (pass (scene), 0);
+        PASS (1);
         assert_int_equal (tally_of (&guarded)->debt_s, 4 * 130);
         wait_s (60);
     }
     dn_guarded_free (guarded);
 }
 
-static double cpu_ms (void)
+/* CPU time, and the largest memory. */
+static double cpu_ms (long *peak_kb)
 {
     struct rusage usage;
 
     getrusage (RUSAGE_SELF, &usage);
-    return (double) usage.ru_utime.tv_sec * 1e3 + (double) usage.ru_utime.tv_usec / 1e3
-           + (double) usage.ru_stime.tv_sec * 1e3
-           + (double) usage.ru_stime.tv_usec / 1e3;
-}
-
-static long peak_kb (void)
-{
-    struct rusage usage;
-
-    getrusage (RUSAGE_SELF, &usage);
-    return usage.ru_maxrss;
+    *peak_kb = usage.ru_maxrss;
+    return (double) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e3
+           + (double) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e3;
 }
 
 TEST ("twenty thousand jobs cost little")
 {
     const char *sanitizers = getenv ("DNNEST_SANITIZERS");
-    double first;
-    double next;
+    double ms[3];
     long before;
+    long peak;
 
     for (int i = 0; i < JOBS_MAX; i++)
         add_job (i + 1, 3500);
     assert_int_equal (dn_link_jobs (&slurm, NULL), 0);
-    before = peak_kb ();
-    first = cpu_ms ();
-    assert_int_equal (pass (scene), 0);
-    first = cpu_ms () - first;
-    next = cpu_ms ();
-    assert_int_equal (pass (scene), 0);
-    next = cpu_ms () - next;
-    assert_int_equal (slurm.n_changes, 0);
+    ms[0] = cpu_ms (&before);
+    for (int i = 1; i < 3; i++) {
+        PASS_CHANGES (0);
+        ms[i] = cpu_ms (&peak);
+    }
     assert_int_equal (sim_ticks[DN_TICK_GUARDED], JOBS_MAX);
     print_message ("# %d jobs: first pass %.0f ms, next %.0f ms, %ld KB more\n",
                    JOBS_MAX,
-                   first,
-                   next,
-                   peak_kb () - before);
+                   ms[1] - ms[0],
+                   ms[2] - ms[1],
+                   peak - before);
     /* On a busy machine. */
-    assert_true (next < 2000);
+    assert_true (ms[2] - ms[1] < 2000);
     if (!sanitizers || sanitizers[0] == '\0')
-        assert_true (peak_kb () - before < 10000);
-}
-
-int after_tests (void **state)
-{
-    forget_slurm ();
-    return 0;
+        assert_true (peak - before < 10000);
 }

@@ -28,8 +28,7 @@ TEST ("what is read is written again")
                  && guarded->tallies[1].worst == 750);
     assert_true (guarded->tallies[1].app == 0 && guarded->tallies[2].app == 0xabc
                  && guarded->tallies[3].app == 0xfedcba9876543210);
-    assert_int_equal (guarded->tallies[1].n_jobs, 4);
-    assert_int_equal (guarded->tallies[1].jobs[1], 13);
+    assert_numbers ("4 13", guarded->tallies[1].n_jobs, guarded->tallies[1].jobs[1]);
     assert_int_equal (guarded->tallies[1].needed, 1 + 4 + 8);
     assert_int_equal (dn_guarded_write (guarded, text_put, &text), 0);
     assert_string_equal (text.text, whole);

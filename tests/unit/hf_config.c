@@ -88,10 +88,7 @@ TEST ("fields become keys")
         "\"torch_dtype\":\"bfloat16\",\"rope_scaling\":{\"factor\":8.0}}");
 
     assert_string_equal (spec.model, "llama_7b");
-    assert_int_equal (spec.layers, 2);
-    assert_int_equal (spec.ffn, 100);
-    assert_int_equal (spec.seq_len, 512);
-    assert_int_equal (spec.tied, 1);
+    assert_numbers ("2 100 512 1", spec.layers, spec.ffn, spec.seq_len, spec.tied);
     assert_int_equal (spec.head, DN_HEAD_LM);
     assert_int_equal (spec.precision, DN_PRECISION_UNKNOWN);
     spec = read_config ("{" LLAMA ",\"max_position_embeddings\":131072}");

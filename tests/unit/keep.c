@@ -55,6 +55,18 @@ char *unit_repeat (const char *text, size_t len)
     return all;
 }
 
+char *unit_numbers (const long double numbers[], size_t n)
+{
+    char *text = unit_text ("%s", "");
+
+    for (size_t i = 0; i < n; i++)
+        text = unit_text (floorl (numbers[i]) == numbers[i] ? "%s%s%.0Lf" : "%s%s%.9Lg",
+                          text,
+                          i > 0 ? " " : "",
+                          numbers[i]);
+    return text;
+}
+
 size_t unit_kept (void)
 {
     return n_kept;

@@ -283,8 +283,7 @@ TEST ("figures equal those computed by hand")
     assert_near (f.mape, (0.5 + 0 + 0.25 + 1) / 4);
     assert_near (f.median_ape, (0.25 + 0.5) / 2);
     assert_near (f.bias, log (0.5 * 1.25 * 2) / 4);
-    assert_near (f.under, 0.25);
-    assert_near (f.under_mape, 0.5);
+    assert_numbers ("0.25 0.5", f.under, f.under_mape);
     assert_near (f.over_mape, (0 + 0.25 + 1) / 3);
     assert_near (f.coverage[DN_BOUND_P95], 0.75);
     assert_near (f.tightness[DN_BOUND_P95], (1.5 + 2.5) / 2);
@@ -292,8 +291,7 @@ TEST ("figures equal those computed by hand")
     assert_near (f.tightness[DN_BOUND_P99], (3 + 5) / 2.0);
     dn_score_add (&score, "m", 110, at_measured, 100, NULL);
     f = dn_pairs_figures (&score.groups[0]);
-    assert_near (f.median_ape, 0.25);
-    assert_near (f.tightness[DN_BOUND_P95], 1.5);
+    assert_numbers ("0.25 1.5", f.median_ape, f.tightness[DN_BOUND_P95]);
     assert_near (f.tightness[DN_BOUND_P99], (3 + 5) / 2.0);
     dn_score_add (&score, "n", 110, NULL, 100, NULL);
     assert_near (dn_score_macro (&score), (0.25 + 0.1) / 2);
@@ -434,9 +432,7 @@ TEST ("rows that cannot be predicted are skipped with a reason")
     const struct dn_evaluation *evaluation = &judged.evaluation;
 
     judge (text, &judged);
-    assert_int_equal (judged.rc, 0);
-    assert_int_equal (evaluation->n_rows, 10);
-    assert_int_equal (evaluation->n_predicted, 1);
+    assert_numbers ("0 10 1", judged.rc, evaluation->n_rows, evaluation->n_predicted);
     assert_int_equal (evaluation->n_skipped, 9);
     for (int i = 0; i < 9; i++) {
         assert_int_equal (evaluation->skipped[i].line, i + 3);
@@ -456,8 +452,7 @@ TEST ("an empty cell leaves its metric out")
     struct judged judged;
 
     judge (text, &judged);
-    assert_int_equal (judged.rc, 0);
-    assert_int_equal (judged.evaluation.n_predicted, 4);
+    assert_numbers ("0 4", judged.rc, judged.evaluation.n_predicted);
     assert_int_equal (n_pairs (&judged, DN_METRIC_STEP_TIME, DN_BY_ALL, 0), 2);
     assert_int_equal (n_pairs (&judged, DN_METRIC_GPU_MEMORY, DN_BY_ALL, 0), 1);
     assert_int_equal (n_pairs (&judged, DN_METRIC_POWER, DN_BY_ALL, 0), 1);
@@ -502,8 +497,7 @@ TEST ("runs out of memory are counted separately")
     struct judged judged;
 
     judge (text, &judged);
-    assert_int_equal (judged.evaluation.n_judged, 5);
-    assert_int_equal (judged.evaluation.n_oom, 3);
+    assert_numbers ("5 3", judged.evaluation.n_judged, judged.evaluation.n_oom);
     assert_int_equal (judged.evaluation.n_false_fit, 2);
     assert_int_equal (judged.evaluation.n_false_no_fit, 1);
     assert_int_equal (n_pairs (&judged, DN_METRIC_GPU_MEMORY, DN_BY_ALL, 0), 3);

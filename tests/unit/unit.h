@@ -102,6 +102,16 @@ extern struct dn_err unit_err;
             fail_msg ("'%s' does not contain '%s'", text, part);                       \
     } while (0)
 
+/* Some numbers as one text, such as "7 -1 0.25", which is kept; they must be
+ * 'expected'. A failure shows all of them.
+ */
+char *unit_numbers (const long double numbers[], size_t n);
+#define assert_numbers(expected, ...)                                                  \
+    assert_string_equal (unit_numbers ((const long double[]){__VA_ARGS__},             \
+                                       sizeof ((const long double[]){__VA_ARGS__})     \
+                                           / sizeof (long double)),                    \
+                         expected)
+
 /* The text of a reason. */
 #define SAID(reason) dn_reason_text (&(reason)).text
 
