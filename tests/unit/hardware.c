@@ -34,17 +34,49 @@ int after_test (void **state)
     return 0;
 }
 
-static int add (const char *text, struct dn_err *err)
+/* Add a file of the catalogue, or an own one. */
+static int add (const char *text)
 {
-    return dn_catalogue_add (&catalogue, dn_span_of (text), "file", false, err);
+    return dn_catalogue_add (&catalogue, dn_span_of (text), "file", false, &unit_err);
+}
+static int amend (const char *text)
+{
+    return dn_catalogue_add (&catalogue, dn_span_of (text), "own", true, &unit_err);
+}
+
+/* Add a Gpu line. */
+static int add_type (const char *text)
+{
+    struct dn_span rest = dn_span_of (text);
+    struct dn_keyline line = {.words = true};
+
+    if (dn_keyline_next (&rest, &line, &unit_err) != 1)
+        return -1;
+    return dn_gpu_types_add (&types, &line, &catalogue, &unit_err);
+}
+
+#define ADD(text)      assert_done (add (text))
+#define ADD_TYPE(text) assert_done (add_type (text))
+
+/* Each of the texts is refused with its error, and changes nothing. */
+static void expect_errors (const struct unit_said *cases,
+                           size_t n,
+                           int (*add_it) (const char *))
+{
+    int n_devices = catalogue.n_devices;
+    int n_types = types.n_types;
+
+    for (size_t i = 0; i < n; i++) {
+        assert_error (add_it (cases[i].text), cases[i].says);
+        assert_int_equal (catalogue.n_devices, n_devices);
+        assert_int_equal (types.n_types, n_types);
+        assert_true (n_devices == 0 || catalogue.devices[0].bandwidth == 900e9);
+    }
 }
 
 TEST ("bad catalogue files are named")
 {
-    static const struct {
-        const char *text;
-        const char *says;
-    } cases[] = {
+    static const struct unit_said cases[] = {
         {"", "file: Device= is missing"},
         {"Device=x", "file: Vendor= is missing"},
         {V100 "Speed=1", "file: line 13: unknown key 'Speed'"},
@@ -58,26 +90,17 @@ TEST ("bad catalogue files are named")
         {V100 "Gpu Type=x", "'Gpu' is not of the form Key=Value"},
     };
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        assert_error (add (cases[i].text, &unit_err), cases[i].says);
-        assert_int_equal (catalogue.n_devices, 0);
-    }
+    expect_errors (cases, DN_N_ELEMENTS (cases), add);
 }
 
 TEST ("a generation is a section that devices refer to")
 {
-    assert_done (add (V100, &unit_err));
+    ADD (V100);
     assert_error (dn_catalogue_link (&catalogue, &unit_err),
                   "device 'v100': Arch: 'volta' is unknown");
-    assert_done (
-        add ("Generation=volt Number=3\nTorchEnd=2.11\nGeneration=ampere", &unit_err));
+    ADD ("Generation=volt Number=3\nTorchEnd=2.11\nGeneration=ampere");
     assert_error (dn_catalogue_link (&catalogue, &unit_err), "; did you mean volt?");
-    assert_done (
-        dn_catalogue_add (&catalogue,
-                          dn_span_of ("Generation=volta Number=3 TorchEnd=2.11"),
-                          "own",
-                          true,
-                          &unit_err));
+    assert_done (amend ("Generation=volta Number=3 TorchEnd=2.11"));
     assert_done (dn_catalogue_link (&catalogue, &unit_err));
     assert_int_equal (catalogue.devices[0].generation->number, 3);
     assert_int_equal (catalogue.devices[0].generation->software[DN_SOFTWARE_TORCH].end,
@@ -89,8 +112,8 @@ TEST ("a device is read in SI units")
 {
     const struct dn_device *device;
 
-    assert_done (add (V100, &unit_err));
-    assert_error (add (V100, &unit_err), "'v100' is described twice, expected once");
+    ADD (V100);
+    assert_error (add (V100), "'v100' is described twice, expected once");
     device = dn_catalogue_find (&catalogue, "V100");
     assert_non_null (device);
     assert_near (device->memory, 16.0 * 1024 * 1024 * 1024);
@@ -104,8 +127,8 @@ TEST ("a device is read in SI units")
 
 TEST ("bf16 runs only where there is a unit for it")
 {
-    assert_int_equal (add (V100, NULL), 0);
-    assert_int_equal (add (A100, NULL), 0);
+    ADD (V100);
+    ADD (A100);
     assert_false (dn_device_supports (&catalogue.devices[0], DN_PRECISION_BF16));
     assert_true (dn_device_supports (&catalogue.devices[0], DN_PRECISION_TF32));
     assert_true (dn_device_supports (&catalogue.devices[0], DN_PRECISION_FP16));
@@ -118,8 +141,8 @@ TEST ("a precision runs as its row says")
     const struct dn_device *v100;
     const struct dn_device *a100;
 
-    assert_int_equal (add (V100, NULL), 0);
-    assert_int_equal (add (A100, NULL), 0);
+    ADD (V100);
+    ADD (A100);
     v100 = &catalogue.devices[0];
     a100 = &catalogue.devices[1];
     for (int i = 0; i < DN_N_PRECISIONS; i++) {
@@ -143,11 +166,6 @@ TEST ("a precision runs as its row says")
     assert_int_equal (dn_device_precision (a100, DN_PRECISION_UNKNOWN),
                       DN_PRECISION_FP32);
     assert_near (dn_device_unit (a100, DN_FORMAT_FP8), 0);
-}
-
-static int amend (const char *text, struct dn_err *err)
-{
-    return dn_catalogue_add (&catalogue, dn_span_of (text), "own", true, err);
 }
 
 static void note_value (void *to,
@@ -175,10 +193,10 @@ TEST ("own values override those of the catalogue")
 
     catalogue.show = note_value;
     catalogue.to = &shown;
-    assert_int_equal (add (V100, NULL), 0);
+    ADD (V100);
     assert_false (dn_device_is_measured (&catalogue.devices[0]));
-    assert_int_equal (amend ("Device=V100\nBandwidth=850G\nLinearFp16=90T\n", NULL), 0);
-    assert_int_equal (amend ("LinearFp16=95T\nDevice=v100\nStream=8e11", NULL), 0);
+    assert_done (amend ("Device=V100\nBandwidth=850G\nLinearFp16=90T\n"));
+    assert_done (amend ("LinearFp16=95T\nDevice=v100\nStream=8e11"));
     assert_int_equal (catalogue.n_devices, 1);
     device = &catalogue.devices[0];
     assert_true (dn_device_is_measured (device));
@@ -196,18 +214,14 @@ TEST ("own values override those of the catalogue")
 
 TEST ("an own device must be complete")
 {
-    assert_error (amend ("Device=new\nStream=8e11", &unit_err),
-                  "own: Vendor= is missing");
-    assert_done (amend (V100 "Stream=8e11", &unit_err));
+    assert_error (amend ("Device=new\nStream=8e11"), "own: Vendor= is missing");
+    assert_done (amend (V100 "Stream=8e11"));
     assert_int_equal (catalogue.n_devices, 1);
 }
 
 TEST ("an own file with an error changes nothing")
 {
-    static const struct {
-        const char *text;
-        const char *says;
-    } cases[] = {
+    static const struct unit_said cases[] = {
         {"Device=v100\nBandwidth=1G\nSpeed=1", "own: line 3: unknown key 'Speed'"},
         {"Device=v100\nBandwidth=1G\nLinearFp32=0", "LinearFp32: 0 out of range"},
         {"Device=v100\nBandwidth=1G\nRing=nan", "Ring: 'nan' is not a number"},
@@ -217,30 +231,13 @@ TEST ("an own file with an error changes nothing")
         {"", "Device= is missing"},
     };
 
-    assert_int_equal (add (V100, NULL), 0);
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        assert_error (amend (cases[i].text, &unit_err), cases[i].says);
-        assert_near (catalogue.devices[0].bandwidth, 900e9);
-        assert_int_equal (catalogue.n_devices, 1);
-    }
-}
-
-static int add_type (const char *text, struct dn_err *err)
-{
-    struct dn_span rest = dn_span_of (text);
-    struct dn_keyline line = {.words = true};
-
-    if (dn_keyline_next (&rest, &line, err) != 1)
-        return -1;
-    return dn_gpu_types_add (&types, &line, &catalogue, err);
+    ADD (V100);
+    expect_errors (cases, DN_N_ELEMENTS (cases), amend);
 }
 
 TEST ("bad Gpu lines say what is wrong")
 {
-    static const struct {
-        const char *text;
-        const char *says;
-    } cases[] = {
+    static const struct unit_said cases[] = {
         {"Gpu Type=x", "needs Type= and Device="},
         {"Gpu Device=v100", "needs Type= and Device="},
         {"Gpu Type=x Device=h900", "Device: 'h900' is not in the hardware catalogue"},
@@ -265,13 +262,9 @@ TEST ("bad Gpu lines say what is wrong")
         {"Gpu Type=x Device=v100 NodeTmp=-1", "NodeTmp: -1 out of range"},
     };
 
-    assert_int_equal (add (V100, NULL), 0);
-    assert_int_equal (
-        add_type ("Gpu Type=known Device=v100 ByPartition=p ByFeature=f", NULL), 0);
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        assert_error (add_type (cases[i].text, &unit_err), cases[i].says);
-        assert_int_equal (types.n_types, 1);
-    }
+    ADD (V100);
+    ADD_TYPE ("Gpu Type=known Device=v100 ByPartition=p ByFeature=f");
+    expect_errors (cases, DN_N_ELEMENTS (cases), add_type);
     assert_near (types.types[0].cost, 2.5);
 }
 
@@ -281,19 +274,16 @@ TEST ("candidates that cannot run the request are blocked")
     struct dn_request request;
     struct dn_candidates found;
 
-    assert_int_equal (add (V100, NULL), 0);
-    assert_int_equal (add (A100, NULL), 0);
-#define ADD(text) assert_int_equal (add_type (text, NULL), 0)
-    ADD ("Gpu Type=a100 Device=a100");
-    ADD (
-        "Gpu Type=ok Device=v100 PerNode=4 NodeCpus=40 NodeMemory=200k Nodes=2 Partitions=p,p2");
-    ADD (
-        "Gpu Type=all Device=v100 PerNode=4 NodeCpus=40 NodeMemory=200k Nodes=2 Partitions=ALL");
-    ADD ("Gpu Type=few Device=v100 PerNode=2 NodeCpus=40 NodeMemory=200k Partitions=p");
-    ADD ("Gpu Type=small Device=v100 PerNode=4 NodeCpus=40 NodeMemory=1k Partitions=p");
-    ADD (
-        "Gpu Type=far Device=v100 PerNode=4 NodeCpus=40 NodeMemory=200k Partitions=p1,p2");
-#undef ADD
+    ADD (V100);
+    ADD (A100);
+#define NODES(type, rest) ADD_TYPE ("Gpu Type=" type " Device=v100 NodeCpus=40 " rest)
+    ADD_TYPE ("Gpu Type=a100 Device=a100");
+    NODES ("ok", "PerNode=4 NodeMemory=200k Nodes=2 Partitions=p,p2");
+    NODES ("all", "PerNode=4 NodeMemory=200k Nodes=2 Partitions=ALL");
+    NODES ("few", "PerNode=2 NodeMemory=200k Partitions=p");
+    NODES ("small", "PerNode=4 NodeMemory=1k Partitions=p");
+    NODES ("far", "PerNode=4 NodeMemory=200k Partitions=p1,p2");
+#undef NODES
     job.kind = DN_JOB_BATCH;
     job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:4";
     job.mem_per_node_mb = 100000;
@@ -440,13 +430,12 @@ TEST ("wrong profiles of slices are named")
                                       "Slice=1g.5gb Of=x Units=200 Parts=1 Bytes=4GiB"};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
-        assert_done (add (bad[i], &unit_err));
-        assert_done (add (A100 "Sms=108 Mig=x", &unit_err));
+        ADD (bad[i]);
+        ADD (A100 "Sms=108 Mig=x");
         assert_error (dn_catalogue_slice (&catalogue, &unit_err), "Slice '1g.5gb'");
         dn_catalogue_free (&catalogue);
     }
-    assert_error (add ("Slice=1g.5gb Parts=9", &unit_err),
-                  "Parts: 9 out of range 1..8");
+    assert_error (add ("Slice=1g.5gb Parts=9"), "Parts: 9 out of range 1..8");
 }
 
 TEST ("names of GPUs mean devices and slices of them")
@@ -475,19 +464,6 @@ TEST ("names of GPUs mean devices and slices of them")
         {"3g.21gb", 0, NULL},
         {"", 0, NULL},
     };
-    static const struct {
-        const char *product;
-        double gib;
-        const char *device;
-    } mig[] = {
-        {"NVIDIA A100-SXM4-40GB MIG 3g.20gb", 0, "a100_sxm4_40gb_3g.20gb"},
-        {"NVIDIA A100-SXM4-80GB MIG 3g.20gb", 0, NULL}, /* it has no such profile */
-        {"NVIDIA A100 80GB PCIe MIG 1g.20gb", 0, "a100_pcie_80gb_1g.20gb"},
-        {"NVIDIA H100 NVL MIG 1g.12gb", 10.5, "h100_nvl_94gb_1g.12gb"},
-        {"NVIDIA H100 NVL", 93, "h100_nvl_94gb"},
-        {"NVIDIA A30 MIG 4g.24gb+me", 0, "a30_24gb_4g.24gb"},
-    };
-
     add_sliced ();
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_gpus_meant meant = dn_gpus_meant (&catalogue, cases[i].name);
@@ -499,9 +475,12 @@ TEST ("names of GPUs mean devices and slices of them")
                       meant.n,
                       meant.n > 0 ? meant.list[0]->name : "none");
     }
-    for (size_t i = 0; i < DN_N_ELEMENTS (mig); i++)
-        assert_product (
-            mig[i].product, mig[i].gib, mig[i].device ? mig[i].device : "none");
+    assert_product ("NVIDIA A100-SXM4-40GB MIG 3g.20gb", 0, "a100_sxm4_40gb_3g.20gb");
+    assert_product ("NVIDIA A100-SXM4-80GB MIG 3g.20gb", 0, "none"); /* no profile */
+    assert_product ("NVIDIA A100 80GB PCIe MIG 1g.20gb", 0, "a100_pcie_80gb_1g.20gb");
+    assert_product ("NVIDIA H100 NVL MIG 1g.12gb", 10.5, "h100_nvl_94gb_1g.12gb");
+    assert_product ("NVIDIA H100 NVL", 93, "h100_nvl_94gb");
+    assert_product ("NVIDIA A30 MIG 4g.24gb+me", 0, "a30_24gb_4g.24gb");
 }
 
 #define NODE " PerNode=4 NodeCpus=40 NodeMemory=200k "
@@ -517,10 +496,10 @@ static void add_named (void)
         "Gpu Type=old Device=v100" NODE "Partitions=p",
     };
 
-    assert_int_equal (add (V100, NULL), 0);
-    assert_int_equal (add (A100, NULL), 0);
+    ADD (V100);
+    ADD (A100);
     for (size_t i = 0; i < DN_N_ELEMENTS (lines); i++)
-        assert_int_equal (add_type (lines[i], NULL), 0);
+        ADD_TYPE (lines[i]);
 }
 
 /* A job of one day with two GPUs of any type. */
@@ -645,20 +624,16 @@ static void add_stated (void)
     static const char *const rest[] = {
         "", "Nodes=4 NodeTmp=5000 ThreadsPerCore=2", "ThreadsPerCore=1", "MoveTo=no"};
 
-    assert_int_equal (add (V100, NULL), 0);
-    for (size_t i = 0; i < DN_N_ELEMENTS (rest); i++) {
-        assert_int_equal (
-            add_type (unit_text ("Gpu Type=t%zu %s %s", i, node, rest[i]), NULL), 0);
-    }
+    ADD (V100);
+    for (size_t i = 0; i < DN_N_ELEMENTS (rest); i++)
+        ADD_TYPE (unit_text ("Gpu Type=t%zu %s %s", i, node, rest[i]));
 }
 
 static struct dn_job small_job (void)
 {
-    struct dn_job job = dn_job_empty ();
+    struct dn_job job = untyped_job ();
 
-    job.kind = DN_JOB_BATCH;
     job.tres[DN_GPU_PER_NODE] = "gres:gpu:t0:2";
-    job.mem_per_node_mb = 1000;
     job.partition = "gpu";
     return job;
 }

@@ -95,6 +95,12 @@ extern struct dn_err unit_err;
         assert_contains (unit_err.text, part);                                         \
     } while (0)
 
+/* A text, and what is said of it. */
+struct unit_said {
+    const char *text;
+    const char *says;
+};
+
 /* 'text' must contain 'part'. */
 #define assert_contains(text, part)                                                    \
     do {                                                                               \
