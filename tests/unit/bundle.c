@@ -26,112 +26,61 @@ TEST ("A bundle is read completely")
     small_bundle_free (&small);
 }
 
-static const struct {
-    const char *behind;
-    const char *from;
-    const char *to;
-    const char *says;
-} lies[] = {
-    {"", "{", "[", "manifest.json: line 1, column"},
-    {"",
-     "\"dnnest_bundle\":2",
-     "\"dnnest_bundle\":1",
-     "manifest.json: dnnest_bundle: format 1, this program reads 2; train or install "
-     "it again"},
-    {"", "\"dnnest_bundle\":2,", "", "dnnest_bundle: missing"},
-    {"", "\"small\"", "\"small\",\"name\":\"large\"", "'name': given twice"},
-    {"groups", "\"conv\":", "\"conv\":[0,1,3,6],\"conv\":", "'conv': given twice"},
-    {"", "\"small\"", "7", "name: found int, expected a string"},
-    {"", "\"small\"", "\"sm\\u001b[31mall\"", "expected printable ASCII"},
-    {"features", "\"version\":1", "\"version\":9", "features: version 9, this program"},
-    {"names", "[\"", "[\"x", "features: number 0 is 'x"},
-    {"names", "[\"", "[\"x\",\"", "values, expected"},
-    {"residuals", "0.5", "1.5", "residuals: memory: shrink: 1.5 out of range 0..1"},
-    {"residuals", "\"limit\":1", "\"limit\":-1", "residuals: step: limit: -1 out of"},
-    {"residuals", "\"limit\":1", "\"limit\":NaN", "limit"},
-    {"residuals",
-     "step.trees",
-     "power.trees",
-     "residuals: step: file 'power.trees' has no trees among"},
-    {"residuals",
-     "step.trees",
-     "domain.points",
-     "residuals: step: file 'domain.points' has no trees among"},
-    {"residuals",
-     "\"confirmed\"",
-     "\"said\"",
-     "residuals: step: libxgboost has not confirmed step.trees; train"},
-    {"residuals",
-     "\"confirmed\":{",
-     "\"confirmed\":7,\"said\":{",
-     "residuals: step: confirmed: found int, expected an object"},
-    {"residuals",
-     "\"xgboost\":\"1.7.4\",",
-     "",
-     "residuals: step: confirmed: xgboost: missing"},
-    {"confirmed",
-     "\"rows\":2002",
-     "\"rows\":0",
-     "residuals: step: confirmed: rows: 0 out of range 1.."},
-    {"confirmed",
-     "1e-07",
-     "0.01",
-     "residuals: step: confirmed: difference: 0.01 out of range 0..0.0001"},
-    {"confirmed",
-     "\"sha256\":\"",
-     "\"sha256\":\"\",\"x\":\"",
-     "residuals: step: libxgboost has confirmed a different step.trees"},
-    {"\"files\"", "step.trees", "step.json", "files: 'step.json': no file of a"},
-    {"\"files\"",
-     "step.trees",
-     "../step.trees",
-     "files: '../step.trees': no file of a"},
-    {"\"files\"",
-     "step.trees",
-     "manifest.json",
-     "files: 'manifest.json': no file of a"},
-    {"\"files\"", "domain.points", "site.json", "domain: file 'domain.points' has no"},
-    {"domain", "domain.points", "site.json", "domain: file 'site.json' has no points"},
-    {"\"files\"", "\"bytes\":", "\"bytes\":99999999", "bytes: 99999999"},
-    {"\"files\"", "\"bytes\":", "\"bytes\":-", "out of range 1..532320"},
-    {"\"files\"", "\"sha256\":\"", "\"sha256\":\"0", "sha256: '"},
-    {"\"files\"",
-     "\"sha256\":\"",
-     "\"sha256\":7,\"x\":\"",
-     "sha256: found int, expected a string"},
-    {"domain",
-     "\"scale\":[1",
-     "\"scale\":[0",
-     "domain: scale: value 0 is not a number"},
-    {"domain", "\"weight\":[0", "\"weight\":[-1", "domain: weight: value 0 is no"},
-    {"domain", "\"weight\":[0", "\"weight\":[0,0", "weight: "},
-    {"knots", "\"distance\":2", "\"distance\":-2", "domain: knot 1: distance: -2 out"},
-    {"knots", "\"residual\":1", "\"residual\":2", "domain: knot 0: residual: 2 out"},
-    {"knots", "\"sigma\":0.1", "\"sigma\":0", "domain: knot 0: sigma: 0 out of range"},
-    {"knots", "[{", "[[],{", "domain: knot 0: expected an object"},
-    {"bounds", "0.95", "0.9", "bounds: levels: expected ascending values"},
-    {"bounds", "0.5", "0.4", "bounds: levels: value 0 is not a number"},
-    {"bounds", "[0,1,2,4]", "[0,1,2]", "bounds: step: all: 3 values, expected 4"},
-    {"bounds", "[0,1,2,4]", "[0,1,4,2]", "all: value 3 is less than the one before"},
-    {"groups", "[0,1,3,6]", "{}", "bounds: step: conv: found object, expected an"},
-    {"", "\"bounds\"", "\"validated\":[],\"bounds\"", "validated: 0 values, expected"},
-    {"",
-     "\"bounds\"",
-     "\"validated\":[7],\"bounds\"",
-     "validated: number 0: expected an object"},
-    {"",
-     "\"bounds\"",
-     "\"validated\":[{\"kind\":\"conv\",\"stack\":\"jax\",\"corrected\":7}],"
-     "\"bounds\"",
-     "validated: number 0: corrected: found int, expected"},
-    {"",
-     "\"bounds\"",
-     "\"validated\":[{\"kind\":\"conv\",\"stack\":7}],\"bounds\"",
-     "validated: number 0: stack: found int, expected a string"},
-    {"bounds",
-     "\"memory\":{",
-     "\"memory\":[],\"x\":{",
-     "memory: found array, expected an"},
+/* Behind what text of the manifest, a part, what stands there instead, the error. */
+static const char *const lies[] = {
+    "|{|[|manifest.json: line 1, column",
+    "|`dnnest_bundle`:2|`dnnest_bundle`:1|manifest.json: dnnest_bundle: format 1, "
+    "this program reads 2; train or install it again",
+    "|`dnnest_bundle`:2,||dnnest_bundle: missing",
+    "|`small`|`small`,`name`:`large`|'name': given twice",
+    "groups|`conv`:|`conv`:[0,1,3,6],`conv`:|'conv': given twice",
+    "|`small`|7|name: found int, expected a string",
+    "|`small`|`sm\\u001b[31mall`|expected printable ASCII",
+    "features|`version`:1|`version`:9|features: version 9, this program",
+    "names|[`|[`x|features: number 0 is 'x",
+    "names|[`|[`x`,`|values, expected",
+    "residuals|0.5|1.5|residuals: memory: shrink: 1.5 out of range 0..1",
+    "residuals|`limit`:1|`limit`:-1|residuals: step: limit: -1 out of",
+    "residuals|`limit`:1|`limit`:NaN|limit",
+    "residuals|step.trees|power.trees|residuals: step: file 'power.trees' has no trees among",
+    "residuals|step.trees|domain.points|residuals: step: file 'domain.points' has no trees among",
+    "residuals|`confirmed`|`said`|"
+    "residuals: step: libxgboost has not confirmed step.trees; train",
+    "residuals|`confirmed`:{|`confirmed`:7,`said`:{|"
+    "residuals: step: confirmed: found int, expected an object",
+    "residuals|`xgboost`:`1.7.4`,||residuals: step: confirmed: xgboost: missing",
+    "confirmed|`rows`:2002|`rows`:0|residuals: step: confirmed: rows: 0 out of range 1..",
+    "confirmed|1e-07|0.01|residuals: step: confirmed: difference: 0.01 out of range 0..0.0001",
+    "confirmed|`sha256`:`|`sha256`:``,`x`:`|"
+    "residuals: step: libxgboost has confirmed a different step.trees",
+    "`files`|step.trees|step.json|files: 'step.json': no file of a",
+    "`files`|step.trees|../step.trees|files: '../step.trees': no file of a",
+    "`files`|step.trees|manifest.json|files: 'manifest.json': no file of a",
+    "`files`|domain.points|site.json|domain: file 'domain.points' has no",
+    "domain|domain.points|site.json|domain: file 'site.json' has no points",
+    "`files`|`bytes`:|`bytes`:99999999|bytes: 99999999",
+    "`files`|`bytes`:|`bytes`:-|out of range 1..532320",
+    "`files`|`sha256`:`|`sha256`:`0|sha256: '",
+    "`files`|`sha256`:`|`sha256`:7,`x`:`|sha256: found int, expected a string",
+    "domain|`scale`:[1|`scale`:[0|domain: scale: value 0 is not a number",
+    "domain|`weight`:[0|`weight`:[-1|domain: weight: value 0 is no",
+    "domain|`weight`:[0|`weight`:[0,0|weight: ",
+    "knots|`distance`:2|`distance`:-2|domain: knot 1: distance: -2 out",
+    "knots|`residual`:1|`residual`:2|domain: knot 0: residual: 2 out",
+    "knots|`sigma`:0.1|`sigma`:0|domain: knot 0: sigma: 0 out of range",
+    "knots|[{|[[],{|domain: knot 0: expected an object",
+    "bounds|0.95|0.9|bounds: levels: expected ascending values",
+    "bounds|0.5|0.4|bounds: levels: value 0 is not a number",
+    "bounds|[0,1,2,4]|[0,1,2]|bounds: step: all: 3 values, expected 4",
+    "bounds|[0,1,2,4]|[0,1,4,2]|all: value 3 is less than the one before",
+    "groups|[0,1,3,6]|{}|bounds: step: conv: found object, expected an",
+    "|`bounds`|`validated`:[],`bounds`|validated: 0 values, expected",
+    "|`bounds`|`validated`:[7],`bounds`|validated: number 0: expected an object",
+    "|`bounds`|`validated`:[{`kind`:`conv`,`stack`:`jax`,`corrected`:7}],`bounds`|"
+    "validated: number 0: corrected: found int, expected",
+    "|`bounds`|`validated`:[{`kind`:`conv`,`stack`:7}],`bounds`|"
+    "validated: number 0: stack: found int, expected a string",
+    "bounds|`memory`:{|`memory`:[],`x`:{|memory: found array, expected an",
 };
 
 TEST ("An error in a manifest is named")
@@ -139,15 +88,16 @@ TEST ("An error in a manifest is named")
     struct small_bundle small = small_bundle_make ();
 
     for (size_t i = 0; i < DN_N_ELEMENTS (lies); i++) {
-        char *text = unit_keep (
-            replace_behind (small.manifest, lies[i].behind, lies[i].from, lies[i].to),
-            free);
+        const char *lie[4];
+        char *text;
 
+        unit_cut (lies[i], lie, 4);
+        text = replace_behind (small.manifest, lie[0], lie[1], lie[2]);
         if (!text)
-            fail_msg ("'%s' is not in the manifest", lies[i].from);
-        if (dn_bundle_open (dn_span_of (text), &unit_err))
-            fail_msg ("taken, expected '%s'", lies[i].says);
-        assert_contains (unit_err.text, lies[i].says);
+            fail_msg ("'%s' is not in the manifest", lie[1]);
+        if (dn_bundle_open (dn_span_of (unit_keep (text, free)), &unit_err))
+            fail_msg ("taken, expected '%s'", lie[3]);
+        assert_contains (unit_err.text, lie[3]);
     }
     small_bundle_free (&small);
 }

@@ -133,17 +133,17 @@ static int read_in (struct dn_span text, struct dn_err *err)
 
 TEST ("a file that cannot be used is refused with one error")
 {
-    static const struct wrong cases[] = {
-        {"{\"dnnest_capture\"", "[\"dnnest_capture\"", "12.capture"},
-        {"\"dnnest_capture\": 1", "\"dnnest_capture\": 2", "version 2, expected 1"},
-        {"\"dnnest_capture\": 1,", "", "dnnest_capture"},
-        {"\"time\": 1700000600", "\"time\": 0", "time is missing"},
-        {"\"time\": 1700000600", "\"time\": \"now\"", "time is missing"},
-        {"1700000600,", "1700000600, \"time\": 1,", "time"},
-        {"[1]}}", "[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]}}", "12.capture"},
+    static const char *const cases[] = {
+        "{`dnnest_capture`|[`dnnest_capture`|12.capture",
+        "`dnnest_capture`: 1|`dnnest_capture`: 2|version 2, expected 1",
+        "`dnnest_capture`: 1,||dnnest_capture",
+        "`time`: 1700000600|`time`: 0|time is missing",
+        "`time`: 1700000600|`time`: `now`|time is missing",
+        "1700000600,|1700000600, `time`: 1,|time",
+        "[1]}}|[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]}}|12.capture",
     };
 
-    assert_wrong (whole, cases, DN_N_ELEMENTS (cases), "", read_in);
+    assert_wrong_rows (whole, cases, DN_N_ELEMENTS (cases), "", read_in);
 }
 
 /* A description of 'n' operators that are all different. */

@@ -83,35 +83,35 @@ TEST ("the largest status fits its limit")
     assert_int_equal (read.n_hours, DN_DAEMON_HOURS);
 }
 
-static const struct wrong wrong[] = {
-    {"\"dnnestd\":1", "\"dnnestd\":2", "format 2, expected 1"},
-    {"\"dnnestd\":1", "\"dnnest\":1", "dnnestd"},
-    {"\"pid\":42", "\"pid\":0", "pid: 0 out of range"},
-    {"\"pid\":42", "\"pid\":4294967296", "pid: 4294967296 out of range"},
-    {"\"pid\":42", "\"pid\":\"42\"", "pid"},
-    {"\"pid\":42", "\"pid\":42,\"pid\":43", "pid"},
-    {"\"pid\":42", "\"pid\":1.5", "pid"},
-    {"\"pid\":42", "\"pid\":NaN", ""},
-    {"\"every_s\":60", "\"every_s\":0", "every_s: 0 out of range"},
-    {"\"every_s\":60", "\"every_s\":86401", "every_s: 86401 out of range"},
-    {"\"written\":1700000000", "\"written\":-1", "written"},
-    {"\"written\":1700000000", "\"written\":1e300", "written"},
-    {"\"written\":1700000000,", "", "written: missing"},
-    {"\"version\":\"1.0\"", "\"version\":\"\\u001b[2J\"", "version"},
-    {"\"up\":true", "\"up\":1", "up"},
-    {"\"alps\"", "\"\\u00fc\"", "cluster"},
-    {"\"alps\"", "\"al\\u0007ps\"", "cluster"},
-    {"\"alps\"", "{}", "cluster"},
-    {"\"tasks\":[", "\"tasks\":[null,", "name"},
-    {"\"tasks\":[", "\"tasks\":[{},{},{},{},{},{},{},", "tasks"},
-    {"\"tasks\":[", "\"tasks\":[[],", "name"},
-    {"\"watch\"", "\"\\u001b[2J\"", "tasks"},
-    {"\"took_ms\":12", "\"took_ms\":-1", "took_ms"},
-    {"\"hours\":[", "\"hours\":[7,", "hours"},
-    {"\"hours\":[", "\"hours\":7,\"x\":[", "hours"},
-    {"\"rounds\":1", "\"rounds\":1000000000000001", "rounds"},
-    {"\"rounds\":1", "\"rounds\":-1", "rounds"},
-    {"\"rounds\":1", "\"rounds\":[[[1]]]", ""},
+static const char *const wrong[] = {
+    "`dnnestd`:1|`dnnestd`:2|format 2, expected 1",
+    "`dnnestd`:1|`dnnest`:1|dnnestd",
+    "`pid`:42|`pid`:0|pid: 0 out of range",
+    "`pid`:42|`pid`:4294967296|pid: 4294967296 out of range",
+    "`pid`:42|`pid`:`42`|pid",
+    "`pid`:42|`pid`:42,`pid`:43|pid",
+    "`pid`:42|`pid`:1.5|pid",
+    "`pid`:42|`pid`:NaN|",
+    "`every_s`:60|`every_s`:0|every_s: 0 out of range",
+    "`every_s`:60|`every_s`:86401|every_s: 86401 out of range",
+    "`written`:1700000000|`written`:-1|written",
+    "`written`:1700000000|`written`:1e300|written",
+    "`written`:1700000000,||written: missing",
+    "`version`:`1.0`|`version`:`\\u001b[2J`|version",
+    "`up`:true|`up`:1|up",
+    "`alps`|`\\u00fc`|cluster",
+    "`alps`|`al\\u0007ps`|cluster",
+    "`alps`|{}|cluster",
+    "`tasks`:[|`tasks`:[null,|name",
+    "`tasks`:[|`tasks`:[{},{},{},{},{},{},{},|tasks",
+    "`tasks`:[|`tasks`:[[],|name",
+    "`watch`|`\\u001b[2J`|tasks",
+    "`took_ms`:12|`took_ms`:-1|took_ms",
+    "`hours`:[|`hours`:[7,|hours",
+    "`hours`:[|`hours`:7,`x`:[|hours",
+    "`rounds`:1|`rounds`:1000000000000001|rounds",
+    "`rounds`:1|`rounds`:-1|rounds",
+    "`rounds`:1|`rounds`:[[[1]]]|",
 };
 
 static int read_in (struct dn_span text, struct dn_err *err)
@@ -125,7 +125,8 @@ TEST ("wrong values are named")
 {
     struct dn_daemon_status status = sample ();
 
-    assert_wrong (text_of (&status), wrong, DN_N_ELEMENTS (wrong), "FILE: ", read_in);
+    assert_wrong_rows (
+        text_of (&status), wrong, DN_N_ELEMENTS (wrong), "FILE: ", read_in);
 }
 
 TEST ("a text that is cut is no status")

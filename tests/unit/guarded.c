@@ -34,47 +34,41 @@ TEST ("what is read is written again")
     assert_string_equal (text.text, whole);
 }
 
-static const struct wrong wrong_texts[] = {
-    {"Version=2", "Version=7 Other=x", "line 1: Version: 7, this program reads 2"},
-    {"Version=2 ", "", "line 1: Version is missing, expected in a Guard line"},
-    {"Time=1700000000", "Time=soon", "line 1: Time: 'soon' is not a whole number"},
-    {"Interval=60", "Interval=0", "line 1: Interval: 0 out of range 1..86400"},
-    {"Interval=60",
-     "Intervals=60",
-     "line 1: unknown key 'Intervals' of a Guard line, expected one of Version "
-     "Cluster Time Interval"},
-    {"Guard", "Guards", "line 1: 'Guards' is unknown, expected Guard, User or End"},
-    {"Guard", "User Id=1 Jobs=1\nGuard", "line 1: the User line is out of order"},
-    {"User",
-     "Guard Version=2 Time=0 Interval=1\nUser",
-     "line 2: the Guard line is out of order"},
-    {"Id=0", "Id=1000 App=0000000000000aaa", "line 3: Id: 1000 is not in the order"},
-    {"0000000000000abc", "ffffffffffffffff", "line 5: Id: 1000 is not in the order"},
-    {"0000000000000abc", "abc", "line 4: Key: 'abc'"},
-    {" Cluster=alps", "", NULL},
-    {"Debt=7200", "Debt=-1", "line 3: Debt: -1 out of range"},
-    {"Worst=750", "Worst=1001", "line 3: Worst: 1001 out of range 1..1000"},
-    {"Id=0", "Id=4294967296", "line 2: Id: 4294967296 out of range"},
-    {"Jobs=7", "Jobs=", "line 2: Jobs: '' is empty"},
-    {"Jobs=7", "Jobs=0", "line 2: Jobs: 0 out of range 1..4294967295"},
-    {"Jobs=7", "Jobs=+", "line 2: Jobs: '' is not a whole number"},
-    {"Jobs=7", "Jobs=7++", "line 2: Jobs: '7+' is not a whole number"},
-    {"Jobs=7", "Jobs=7,", "line 2: Jobs: '' is not a whole number"},
-    {"Jobs=7", "Jobs=7,7+", "line 2: Jobs: 7 is given twice"},
-    {"Jobs=7", "Jobs=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20", NULL},
-    {"Jobs=7",
-     "Jobs=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21",
-     "line 2: Jobs: more than 20 jobs"},
-    {"Users=4", "Users=3", "line 6: Users: 3, expected 4"},
-    {"End Users=4\n", "", "guard: the End line is missing, the text was cut"},
-    {"End Users=4\n",
-     "End Users=4\nUser Id=2000 Jobs=9\n",
-     "line 7: the User line is out of order"},
+static const char *const wrong_texts[] = {
+    "Version=2|Version=7 Other=x|line 1: Version: 7, this program reads 2",
+    "Version=2 ||line 1: Version is missing, expected in a Guard line",
+    "Time=1700000000|Time=soon|line 1: Time: 'soon' is not a whole number",
+    "Interval=60|Interval=0|line 1: Interval: 0 out of range 1..86400",
+    "Interval=60|Intervals=60|line 1: unknown key 'Intervals' of a Guard line, "
+    "expected one of Version Cluster Time Interval",
+    "Guard|Guards|line 1: 'Guards' is unknown, expected Guard, User or End",
+    "Guard|User Id=1 Jobs=1\nGuard|line 1: the User line is out of order",
+    "User|Guard Version=2 Time=0 Interval=1\nUser|line 2: the Guard line is out of order",
+    "Id=0|Id=1000 App=0000000000000aaa|line 3: Id: 1000 is not in the order",
+    "0000000000000abc|ffffffffffffffff|line 5: Id: 1000 is not in the order",
+    "0000000000000abc|abc|line 4: Key: 'abc'",
+    " Cluster=alps|",
+    "Debt=7200|Debt=-1|line 3: Debt: -1 out of range",
+    "Worst=750|Worst=1001|line 3: Worst: 1001 out of range 1..1000",
+    "Id=0|Id=4294967296|line 2: Id: 4294967296 out of range",
+    "Jobs=7|Jobs=|line 2: Jobs: '' is empty",
+    "Jobs=7|Jobs=0|line 2: Jobs: 0 out of range 1..4294967295",
+    "Jobs=7|Jobs=+|line 2: Jobs: '' is not a whole number",
+    "Jobs=7|Jobs=7++|line 2: Jobs: '7+' is not a whole number",
+    "Jobs=7|Jobs=7,|line 2: Jobs: '' is not a whole number",
+    "Jobs=7|Jobs=7,7+|line 2: Jobs: 7 is given twice",
+    "Jobs=7|Jobs=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20",
+    "Jobs=7|Jobs=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21|"
+    "line 2: Jobs: more than 20 jobs",
+    "Users=4|Users=3|line 6: Users: 3, expected 4",
+    "End Users=4\n||guard: the End line is missing, the text was cut",
+    "End Users=4\n|End Users=4\nUser Id=2000 Jobs=9\n|line 7: the User line is out of order",
 };
 
 TEST ("what is wrong is named by line and key")
 {
-    assert_wrong (whole, wrong_texts, DN_N_ELEMENTS (wrong_texts), "guard: ", read_in);
+    assert_wrong_rows (
+        whole, wrong_texts, DN_N_ELEMENTS (wrong_texts), "guard: ", read_in);
 }
 
 TEST ("every cut of the text is noticed")

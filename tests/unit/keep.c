@@ -67,6 +67,16 @@ char *unit_numbers (const long double numbers[], size_t n)
     return text;
 }
 
+void unit_cut (const char *row, const char *parts[], size_t n)
+{
+    char *rest = unit_text ("%s", row);
+
+    for (char *at = rest; (at = strchr (at, '`'));)
+        *at = '"';
+    for (size_t i = 0; i < n; i++)
+        parts[i] = i + 1 < n ? strsep (&rest, "|") : rest;
+}
+
 size_t unit_kept (void)
 {
     return n_kept;

@@ -103,13 +103,29 @@ static inline void assert_wrong (const char *whole,
         int rc = read (dn_span_of (text_with (whole, wrong->old, wrong->new)), &err);
 
         if (!wrong->says && rc < 0)
-            fail_msg ("case %zu: %s", i, err.text);
+            fail_msg ("'%s': %s", wrong->new, err.text);
         if (wrong->says && rc == 0)
-            fail_msg ("case %zu is read: %s", i, wrong->new);
+            fail_msg ("'%s' is read", wrong->new);
         if (wrong->says && !strstr (err.text, wrong->says))
-            fail_msg ("case %zu: '%s', expected '%s'", i, err.text, wrong->says);
+            fail_msg ("'%s': '%s', expected '%s'", wrong->new, err.text, wrong->says);
         if (wrong->says && strncmp (err.text, file, strlen (file)) != 0)
-            fail_msg ("case %zu: '%s' does not begin with '%s'", i, err.text, file);
+            fail_msg ("'%s' does not begin with '%s'", err.text, file);
+    }
+}
+
+/* The same of rows "old|new|error" (unit_cut ()). */
+static inline void assert_wrong_rows (const char *whole,
+                                      const char *const rows[],
+                                      size_t n,
+                                      const char *file,
+                                      read_f *read)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *parts[3];
+
+        unit_cut (rows[i], parts, 3);
+        assert_wrong (
+            whole, &(struct wrong){parts[0], parts[1], parts[2]}, 1, file, read);
     }
 }
 

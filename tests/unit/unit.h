@@ -95,6 +95,11 @@ extern struct dn_err unit_err;
         assert_contains (unit_err.text, part);                                         \
     } while (0)
 
+/* Cut a row of a table "a|b|c" into at most 'n' parts, which are kept; ` becomes a
+ * quote, and what the row lacks is NULL.
+ */
+void unit_cut (const char *row, const char *parts[], size_t n);
+
 /* A text, and what is said of it. */
 struct unit_said {
     const char *text;
