@@ -17,29 +17,44 @@
     "\"out\": [[8]], \"params\": 72}]}}"
 #define SCRIPT "#!/bin/sh\n#DNNEST batch=2 workers=2 epochs=2\ntrue\n"
 
-/* Describe a job and free its layers. */
-static enum dn_metadata describe (struct dn_carriers carriers, struct dn_spec *spec)
+/* Describe a job; its layers are kept for the test. -1: not described, and empty. */
+static int describe (const struct dn_carriers *carriers, struct dn_sidecar *sidecar)
+{
+    enum dn_metadata state;
+
+    if (dn_describe (carriers, sidecar, &state, &unit_err) < 0) {
+        assert_null (sidecar->layers.list);
+        assert_int_equal (sidecar->spec.batch, DN_UNSET);
+        return -1;
+    }
+    unit_keep (sidecar->layers.list, free);
+    return (int) state;
+}
+
+/* The same of carriers and a script, as it must be. */
+static struct dn_spec described (struct dn_carriers carriers,
+                                 const char *script,
+                                 enum dn_metadata state)
 {
     struct dn_sidecar sidecar;
-    enum dn_metadata state;
-    struct dn_err err = {.text = ""};
+    int found;
 
-    if (dn_describe (&carriers, &sidecar, &state, &err) < 0)
-        fail_msg ("%s", err.text);
-    *spec = sidecar.spec;
-    dn_sidecar_free (&sidecar);
-    return state;
+    if (script)
+        carriers.marks = marks_of (script);
+    found = describe (&carriers, &sidecar);
+    if (found < 0)
+        fail_msg ("%s", unit_err.text);
+    assert_int_equal (found, state);
+    return sidecar.spec;
 }
 
 /* A sidecar of 'n_ops' operators, in 'n_ops' + 2 objects. */
-static int describe_many (int n_ops, struct dn_err *err)
+static int describe_many (int n_ops)
 {
     char *text = NULL;
     size_t len;
     FILE *file = open_memstream (&text, &len);
-    struct dn_carriers carriers = {.comment = NULL};
     struct dn_sidecar sidecar;
-    enum dn_metadata state;
     int rc;
 
     fprintf (file, "{\"dnnest\": 1, \"graph\": {\"ops\": [{\"op\": \"copy\"}");
@@ -48,14 +63,11 @@ static int describe_many (int n_ops, struct dn_err *err)
             file, ",{\"op\": \"copy\", \"in\": [[%d]], \"name\": \"%d, %d\"}", i, i, i);
     fprintf (file, "]}}");
     fclose (file);
-    carriers.sidecar = text;
-    rc = dn_describe (&carriers, &sidecar, &state, err);
-    if (rc == 0) {
+    rc = describe (&(struct dn_carriers){.sidecar = text}, &sidecar);
+    if (rc >= 0)
         assert_int_equal (sidecar.layers.n, n_ops);
-        for (int i = 1; i < n_ops; i++)
-            assert_near (sidecar.layers.list[i].in[0].dim[0], i);
-    }
-    dn_sidecar_free (&sidecar);
+    for (int i = 1; rc >= 0 && i < n_ops; i++)
+        assert_near (sidecar.layers.list[i].in[0].dim[0], i);
     free (text);
     return rc;
 }
@@ -63,11 +75,9 @@ static int describe_many (int n_ops, struct dn_err *err)
 /* It is parsed in parts of 4 KiB. */
 TEST ("a carried sidecar has at most 1024 objects")
 {
-    struct dn_err err = {.text = ""};
-
-    assert_int_equal (describe_many (DN_SIDECAR_OBJECTS_MAX - 2, &err), 0);
-    assert_int_equal (describe_many (DN_SIDECAR_OBJECTS_MAX - 1, &err), -1);
-    assert_string_equal (err.text,
+    assert_int_equal (describe_many (DN_SIDECAR_OBJECTS_MAX - 2), DN_METADATA_GIVEN);
+    assert_int_equal (describe_many (DN_SIDECAR_OBJECTS_MAX - 1), -1);
+    assert_string_equal (unit_err.text,
                          "sidecar: more than 1024 objects, expected fewer "
                          "(repeat= stands for equal operators)");
 }
@@ -75,55 +85,43 @@ TEST ("a carried sidecar has at most 1024 objects")
 TEST ("later carriers override earlier ones key by key")
 {
     struct dn_carriers carriers = {.sidecar = SIDECAR,
-                                   .marks = marks_of (SCRIPT),
                                    .comment = "job 7; dnnest:batch=3,workers=3,",
                                    .option = "batch=4,steps=4"};
-    struct dn_spec spec;
+    struct dn_spec spec = described (carriers, SCRIPT, DN_METADATA_GIVEN);
 
-    assert_int_equal (describe (carriers, &spec), DN_METADATA_GIVEN);
-    assert_string_equal (spec.model, "resnet50"); /* the sidecar alone */
-    assert_int_equal (spec.layers, 1);
-    assert_near (spec.epochs, 2); /* the script alone */
-    assert_numbers ("3 4 4", spec.workers, spec.batch, spec.steps);
+    /* Of the sidecar alone, the script alone, ... */
+    assert_string_equal (spec.model, "resnet50");
+    assert_numbers (
+        "1 2 3 4 4", spec.layers, spec.epochs, spec.workers, spec.batch, spec.steps);
     carriers.option = NULL;
-    assert_int_equal (describe (carriers, &spec), DN_METADATA_GIVEN);
-    assert_int_equal (spec.batch, 3);
+    assert_int_equal (described (carriers, SCRIPT, DN_METADATA_GIVEN).batch, 3);
     carriers.comment = "batch=9";
-    assert_int_equal (describe (carriers, &spec), DN_METADATA_GIVEN);
-    assert_int_equal (spec.batch, 2);
-    carriers.marks = marks_of ("#!/bin/sh\ntrue\n");
-    assert_int_equal (describe (carriers, &spec), DN_METADATA_GIVEN);
-    assert_int_equal (spec.batch, 1);
+    assert_int_equal (described (carriers, SCRIPT, DN_METADATA_GIVEN).batch, 2);
+    assert_int_equal (described (carriers, "true\n", DN_METADATA_GIVEN).batch, 1);
     carriers.sidecar = NULL;
-    assert_int_equal (describe (carriers, &spec), DN_METADATA_NONE);
-    assert_int_equal (spec.batch, DN_UNSET);
+    assert_int_equal (described (carriers, "true\n", DN_METADATA_NONE).batch, DN_UNSET);
 }
 
-static enum dn_metadata describe_with (struct dn_carriers carriers,
-                                       const char *script,
-                                       struct dn_spec *spec)
-{
-    carriers.marks = marks_of (script);
-    return describe (carriers, spec);
-}
+/* Carriers, and a script. */
+struct carried {
+    struct dn_carriers carriers;
+    const char *script;
+};
 
 TEST ("every carrier alone is enough")
 {
-    static const struct {
-        struct dn_carriers carriers;
-        const char *script;
-    } alone[] = {
+    static const struct carried alone[] = {
         {{.sidecar = "{\"dnnest\":1,\"spec\":{\"model\":\"gpt2\",\"batch\":8}}"}, NULL},
         {{.comment = NULL}, "#!/bin/sh\n#DNNEST model=gpt2, batch=8\n"},
         {{.comment = "DNNEST:model=gpt2,batch=8"}, NULL},
         {{.option = "model=gpt2,batch=8"}, NULL},
         {{.option = " batch=8,model=gpt2\n"}, NULL},
     };
-    struct dn_spec spec;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (alone); i++) {
-        assert_int_equal (describe_with (alone[i].carriers, alone[i].script, &spec),
-                          DN_METADATA_GIVEN);
+        struct dn_spec spec =
+            described (alone[i].carriers, alone[i].script, DN_METADATA_GIVEN);
+
         assert_string_equal (spec.model, "gpt2");
         assert_int_equal (spec.batch, 8);
     }
@@ -131,10 +129,7 @@ TEST ("every carrier alone is enough")
 
 TEST ("off overrides all other metadata")
 {
-    static const struct {
-        struct dn_carriers carriers;
-        const char *script;
-    } off[] = {
+    static const struct carried off[] = {
         {{.comment = "dnnest:off", .option = "batch=4"}, NULL},
         {{.comment = "dnnest:batch=4", .option = "OFF"}, NULL},
         {{.option = "batch=4"}, "#!/bin/sh\n#DNNEST off\n"},
@@ -143,87 +138,66 @@ TEST ("off overrides all other metadata")
         {{.option = "off", .comment = "dnnest:@nothing.json"}, NULL},
         {{.sidecar = SIDECAR}, "#!/bin/sh\n#DNNEST batch=4 off nonsense\n"},
     };
-    struct dn_spec spec;
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (off); i++) {
-        assert_int_equal (describe_with (off[i].carriers, off[i].script, &spec),
-                          DN_METADATA_OFF);
-        assert_int_equal (spec.batch, DN_UNSET);
-    }
+    for (size_t i = 0; i < DN_N_ELEMENTS (off); i++)
+        assert_int_equal (
+            described (off[i].carriers, off[i].script, DN_METADATA_OFF).batch,
+            DN_UNSET);
 }
 
 TEST ("wrong carriers are named with line and column")
 {
-    static const struct {
-        struct dn_carriers carriers;
-        const char *says;
-        const char *script;
-    } cases[] = {
-        {.carriers = {.comment = "run 7 dnnest:model=x,batch=-4"},
-         .says = "comment: column 28: batch: -4 out of range"},
-        {.carriers = {.comment = "dnnest:modle=x"},
-         .says = "comment: column 8: unknown key 'modle'"},
-        {.carriers = {.comment = "dnnest:"}, .says = "comment: no metadata"},
-        {.carriers = {.comment = "dnnest:@a.json,batch=1"},
-         .says = "comment: column 9: 'a.json': the file"},
-        {.carriers = {.option = "model=x,batch=-4"},
-         .says = "--dnnest: column 15: batch: -4"},
-        {.carriers = {.option = ""}, .says = "--dnnest: no metadata"},
-        {.carriers = {.option = "batch=1,batch=2"},
-         .says = "--dnnest: column 9: batch: given twice"},
-        {.carriers = {.option = "train.json"},
-         .says = "--dnnest: column 1: 'train.json': the file"},
-        {.carriers = {.option = "@t.json"},
-         .says = "--dnnest: column 2: 't.json': the file"},
-        {.carriers = {.option = "@t.json,batch=x", .sidecar = SIDECAR},
-         .says = "--dnnest: column 15: batch"},
-        {.carriers = {.option = "help"},
-         .says = "--dnnest=help: does not describe a job"},
-        {.script = "#!/bin/sh\n\n  #DNNEST a=1\n",
-         .says = "script line 3: column 11: unknown key 'a'"},
-        {.script = "#DNNEST model=x  batch=0",
-         .says = "script line 1: column 24: batch: 0"},
-        {.script = "#DNNEST model=x,heads=1,batch=0",
-         .says = "script line 1: column 31: batch: 0"},
-        {.script = "#DNNEST @t.json",
-         .says = "script line 1: column 9: unknown key '@t.json'"},
-        {.carriers = {.sidecar = "{\"dnnest\": 1,\n \"spec\": {\"batch\": }}"},
-         .says = "sidecar: line 2, column 20: not JSON"},
-        {.carriers = {.sidecar = "{\"dnnest\": 1,\n\n\"dnnest\": 1}"},
-         .says = "sidecar: line 3, column 2: 'dnnest': given twice"},
-        {.carriers = {.sidecar = "{\"dnnest\": 1,\n \"spec\": {}}\n x"},
-         .says = "sidecar: line 3, column 2: text after"},
-        {.carriers = {.sidecar = "{\"dnnest\": 1,\n"},
-         .says = "sidecar: line 1, column 14: ends in the"},
-        {.carriers = {.sidecar = "{\"dnnest\": 1, \"spec\": {\"batch\": 0}}"},
-         .says = "sidecar: spec: batch: 0 out of range"},
+    /* which carrier, its text, the error */
+    static const char *const cases[] = {
+        "comment|run 7 dnnest:model=x,batch=-4|: column 28: batch: -4 out of range",
+        "comment|dnnest:modle=x|: column 8: unknown key 'modle'",
+        "comment|dnnest:|: no metadata",
+        "comment|dnnest:@a.json,batch=1|: column 9: 'a.json': the file",
+        "--dnnest|model=x,batch=-4|: column 15: batch: -4",
+        "--dnnest||: no metadata",
+        "--dnnest|batch=1,batch=2|: column 9: batch: given twice",
+        "--dnnest|train.json|: column 1: 'train.json': the file",
+        "--dnnest|@t.json|: column 2: 't.json': the file",
+        "--dnnest|help|=help: does not describe a job",
+        "script|#!/bin/sh\n\n  #DNNEST a=1\n| line 3: column 11: unknown key 'a'",
+        "script|#DNNEST model=x  batch=0| line 1: column 24: batch: 0",
+        "script|#DNNEST model=x,heads=1,batch=0| line 1: column 31: batch: 0",
+        "script|#DNNEST @t.json| line 1: column 9: unknown key '@t.json'",
+        "sidecar|{`dnnest`: 1,\n `spec`: {`batch`: }}|: line 2, column 20: not JSON",
+        "sidecar|{`dnnest`: 1,\n\n`dnnest`: 1}|: line 3, column 2: 'dnnest': given twice",
+        "sidecar|{`dnnest`: 1,\n `spec`: {}}\n x|: line 3, column 2: text after",
+        "sidecar|{`dnnest`: 1,\n|: line 1, column 14: ends in the",
+        "sidecar|{`dnnest`: 1, `spec`: {`batch`: 0}}|: spec: batch: 0 out of range",
     };
+    struct dn_carriers both = {.option = "@t.json,batch=x", .sidecar = SIDECAR};
+    struct dn_sidecar sidecar;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_carriers carriers = cases[i].carriers;
-        struct dn_sidecar sidecar;
-        enum dn_metadata found;
-        struct dn_err err = {.text = ""};
+        const char *c[3];
+        struct dn_carriers carriers;
 
-        carriers.marks = marks_of (cases[i].script);
-        assert_int_equal (dn_describe (&carriers, &sidecar, &found, &err), -1);
-        assert_contains (err.text, cases[i].says);
-        assert_null (sidecar.layers.list);
-        assert_int_equal (sidecar.spec.batch, DN_UNSET);
+        unit_cut (cases[i], c, 3);
+        carriers = (struct dn_carriers){
+            .marks = marks_of (strcmp (c[0], "script") == 0 ? c[1] : NULL),
+            .comment = strcmp (c[0], "comment") == 0 ? c[1] : NULL,
+            .option = strcmp (c[0], "--dnnest") == 0 ? c[1] : NULL,
+            .sidecar = strcmp (c[0], "sidecar") == 0 ? c[1] : NULL};
+        assert_error (describe (&carriers, &sidecar), unit_text ("%s%s", c[0], c[2]));
     }
+    assert_error (describe (&both, &sidecar), "--dnnest: column 15: batch");
 }
 
 TEST ("a graph is kept under any model name")
 {
-    const struct dn_carriers carriers = {.sidecar = GRAPH,
-                                         .option = "model=resnet50,batch=8"};
     struct dn_sidecar sidecar;
-    enum dn_metadata found;
 
-    assert_int_equal (dn_describe (&carriers, &sidecar, &found, NULL), 0);
+    assert_int_equal (
+        describe (
+            &(struct dn_carriers){.sidecar = GRAPH, .option = "model=resnet50,batch=8"},
+            &sidecar),
+        DN_METADATA_GIVEN);
     assert_int_equal (sidecar.spec.batch, 8);
     assert_near (white_graph (&sidecar).params, 144);
-    dn_sidecar_free (&sidecar);
 }
 
 TEST ("notes are split into parts")
@@ -432,15 +406,13 @@ TEST ("a sidecar that stays too large is refused")
 /* The keys that nothing reads beside the graph of a sidecar. */
 static struct dn_keyset unread_beside (const char *sidecar_text, const char *option)
 {
-    const struct dn_carriers carriers = {.sidecar = sidecar_text, .option = option};
     struct dn_sidecar sidecar;
-    enum dn_metadata state;
-    struct dn_keyset unread;
 
-    assert_int_equal (dn_describe (&carriers, &sidecar, &state, NULL), 0);
-    unread = white_graph (&sidecar).unread;
-    dn_sidecar_free (&sidecar);
-    return unread;
+    assert_int_equal (
+        describe (&(struct dn_carriers){.sidecar = sidecar_text, .option = option},
+                  &sidecar),
+        DN_METADATA_GIVEN);
+    return white_graph (&sidecar).unread;
 }
 
 TEST ("keys do not change a graph, and are named")

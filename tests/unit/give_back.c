@@ -64,6 +64,12 @@ static struct dn_advice *after_runs (const char *conf,
     return scene_advise_in (conf, &view, job);
 }
 
+/* Host memory in MB, if two runs of at most 40 GiB are known. */
+static int64_t mem_of (const char *conf, const struct dn_job *job)
+{
+    return after_runs (conf, job, 2, 40, false)->decision.mem_mb;
+}
+
 static void expect_record (const struct dn_advice *advice, int64_t gpus, int64_t mem_mb)
 {
     struct dn_recorded recorded;
@@ -84,22 +90,12 @@ TEST ("memory that only follows from a default goes down by evidence")
         int64_t gib;
         const char *says;
     } cases[] = {
-        {"", 0, 0, false, 0, "memory: kept, no run of the application"},
-        {"",
-         1,
-         40,
-         false,
-         84,
-         "memory: 84 GiB suffice by 1 of its runs, of at most 40 GiB"},
-        {"",
-         2,
-         40,
-         false,
-         62,
-         "memory: 62 GiB suffice by 2 of its runs, of at most 40 GiB"},
-        {"", 2, 40, true, 0, "memory: kept, a run of the application was killed"},
-        {"", 1, 160, false, 0, "memory: kept, it may be needed"},
-        {"Memory=measured", 1, 40, false, 84, "memory: 84 GiB"},
+        {"", 0, 0, false, 0, "kept, no run of the application"},
+        {"", 1, 40, false, 84, "84 GiB suffice by 1 of its runs, of at most 40 GiB"},
+        {"", 2, 40, false, 62, "62 GiB suffice by 2 of its runs, of at most 40 GiB"},
+        {"", 2, 40, true, 0, "kept, a run of the application was killed"},
+        {"", 1, 160, false, 0, "kept, it may be needed"},
+        {"Memory=measured", 1, 40, false, 84, "84 GiB"},
         {"Memory=keep", 2, 30, false, 0, NULL},
         {"Cpus=keep", 2, 30, false, 0, NULL},
     };
@@ -115,7 +111,7 @@ TEST ("memory that only follows from a default goes down by evidence")
 
         assert_int_equal (advice->decision.mem_mb, mb > 0 ? mb : DN_UNSET);
         if (cases[i].says)
-            scene_need_reason (advice, cases[i].says);
+            scene_need_reason (advice, unit_text ("memory: %s", cases[i].says));
         if (strstr (cases[i].rules, "Cpus"))
             continue;
         /* Without evidence the total is kept, as the CPUs go down. */
@@ -144,21 +140,15 @@ TEST ("memory that was requested in words goes down with Memory=measured only")
 
     job.mem_per_node_mb = 256000;
     job.memory_default = false;
-    assert_int_equal (after_runs (DONE, &job, 2, 40, false)->decision.mem_mb, DN_UNSET);
-    assert_int_equal (
-        after_runs (DONE " Memory=measured", &job, 2, 40, false)->decision.mem_mb,
-        62 * 1024);
+    assert_int_equal (mem_of (DONE, &job), DN_UNSET);
+    assert_int_equal (mem_of (DONE " Memory=measured", &job), 62 * 1024);
     job.mem_per_node_mb = DN_UNSET;
     job.mem_per_cpu_mb = 3000;
-    assert_int_equal (after_runs (DONE, &job, 2, 40, false)->decision.mem_mb, DN_UNSET);
-    assert_int_equal (
-        after_runs (DONE " Memory=measured", &job, 2, 40, false)->decision.mem_mb,
-        62 * 1024);
+    assert_int_equal (mem_of (DONE, &job), DN_UNSET);
+    assert_int_equal (mem_of (DONE " Memory=measured", &job), 62 * 1024);
     job.mem_per_cpu_mb = DN_UNSET;
     job.mem_per_node_mb = 0; /* all of a node */
-    assert_int_equal (
-        after_runs (DONE " Memory=measured", &job, 2, 40, false)->decision.mem_mb,
-        DN_UNSET);
+    assert_int_equal (mem_of (DONE " Memory=measured", &job), DN_UNSET);
 }
 
 TEST ("memory stays where a step may ask for it or nodes are several")
@@ -201,55 +191,37 @@ TEST ("the number of GPUs is changed in all of its forms")
     static const struct {
         enum dn_gpu_field field;
         enum dn_field edited;
-        const char *old;
-        const char *new;
-        const char *env;
-        const char *new_env;
+        const char *texts; /* of four GPUs, of two, and of the environment */
     } cases[] = {
+        {DN_GPU_PER_NODE, DN_FIELD_TRES_PER_NODE, "gres:gpu:4|gres:gpu:2|A=1"},
         {DN_GPU_PER_NODE,
          DN_FIELD_TRES_PER_NODE,
-         "gres:gpu:4",
-         "gres:gpu:2",
-         "A=1",
-         NULL},
-        {DN_GPU_PER_NODE,
-         DN_FIELD_TRES_PER_NODE,
-         "gres/gpu:a100=4",
-         "gres/gpu:a100=2",
-         "SLURM_GRES=gpu:a100:4",
-         "SLURM_GRES=gpu:a100:2"},
+         "gres/gpu:a100=4|gres/gpu:a100=2|SLURM_GRES=gpu:a100:4|SLURM_GRES=gpu:a100:2"},
         {DN_GPU_PER_JOB,
          DN_FIELD_TRES_PER_JOB,
-         "gres:gpu:a100:4",
-         "gres:gpu:a100:2",
-         "SLURM_GPUS=a100:4",
-         "SLURM_GPUS=a100:2"},
+         "gres:gpu:a100:4|gres:gpu:a100:2|SLURM_GPUS=a100:4|SLURM_GPUS=a100:2"},
         {DN_GPU_PER_TASK,
          DN_FIELD_TRES_PER_TASK,
-         "gres:gpu:4",
-         "gres:gpu:2",
-         "SLURM_GPUS_PER_TASK=4",
-         "SLURM_GPUS_PER_TASK=2"},
+         "gres:gpu:4|gres:gpu:2|SLURM_GPUS_PER_TASK=4|SLURM_GPUS_PER_TASK=2"},
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = unused_job ();
         struct dn_advice *advice;
+        const char *texts[4];
 
+        unit_cut (cases[i].texts, texts, 4);
         job.comment = KEYS ",gpus=2";
         job.tres[DN_GPU_PER_NODE] = NULL;
-        job.tres[cases[i].field] = cases[i].old;
-        job.env = &cases[i].env;
+        job.tres[cases[i].field] = texts[0];
+        job.env = &texts[2];
         job.n_env = 1;
         advice = scene_advise (CHOOSE, &job);
         assert_int_equal (advice->decision.gpus, 2);
-        assert_string_equal (scene_text (advice, cases[i].edited), cases[i].new);
-        if (cases[i].new_env)
-            assert_string_equal (
-                scene_edit (advice, DN_FIELD_ENV, "GRES")
-                    ? scene_edit (advice, DN_FIELD_ENV, "GRES")->new_text
-                    : scene_edit (advice, DN_FIELD_ENV, "GPUS")->new_text,
-                cases[i].new_env);
+        assert_string_equal (scene_text (advice, cases[i].edited), texts[1]);
+        if (texts[3])
+            assert_string_equal (scene_edit (advice, DN_FIELD_ENV, "G")->new_text,
+                                 texts[3]);
     }
 }
 
@@ -318,25 +290,20 @@ TEST ("in doubt all GPUs are kept")
 
 TEST ("GPUs and memory that a limit of the site wants stay")
 {
+#define WIDE(limit)                                                                    \
+    A100_IDLE QUEUE "Qos Name=wide\nLimit Scope=min_job Tres=" limit "\n"
     struct dn_job job = unused_job ();
     struct dn_advice *advice;
 
     job.qos = "wide";
-    advice = scene_see (CHOOSE,
-                        A100_IDLE QUEUE "Qos Name=wide\n"
-                                        "Limit Scope=min_job Tres=gres/gpu Count=4\n",
-                        10,
-                        &job);
+    advice = scene_see (CHOOSE, WIDE ("gres/gpu Count=4"), 10, &job);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
     scene_need_reason (advice, "gpu: kept, below MinTRESPerJob=gres/gpu=4 of the QOS");
-    advice = scene_see (CHOOSE,
-                        A100_IDLE QUEUE "Qos Name=wide\n"
-                                        "Limit Scope=min_job Tres=mem Count=200000\n",
-                        10,
-                        &job);
+    advice = scene_see (CHOOSE, WIDE ("mem Count=200000"), 10, &job);
     assert_int_equal (advice->decision.gpus, 1);
     assert_int_equal (advice->decision.mem_mb, DN_UNSET);
     scene_need_reason (advice, "memory: kept, below MinTRESPerJob=mem=200000");
+#undef WIDE
 }
 
 TEST ("the comment lines of a script are no words of it")
