@@ -33,61 +33,65 @@ static const struct dn_view with_history = {.apps = &apps, .now_s = 1000000};
 static const struct dn_view with_words = {.guarded = &guard, .now_s = 1000000};
 static const struct dn_view without_guard = {.now_s = 1000000};
 
-/* The limit that a job gets; DN_UNSET: it is kept. */
-static int64_t limit_of (const char *conf,
-                         const struct dn_view *view,
-                         const struct dn_job *job)
+/* The job of the test, the last advice on it, and its decision. */
+static struct dn_job job;
+static struct dn_advice *advice;
+static const struct dn_decision *d;
+
+int before_test (void **state)
 {
-    return scene_advise_in (conf, view, job)->decision.time_limit_s;
+    job = scene_job ();
+    return 0;
 }
 
-/* The scene's job, with a name. */
-static struct dn_job named_job (void)
+/* Advise on it; the limit that it gets, or DN_UNSET: it is kept. */
+static int64_t limit_of (const char *conf, const struct dn_view *view)
 {
-    struct dn_job job = scene_job ();
+    advice = scene_advise_in (conf, view, &job);
+    d = &advice->decision;
+    return d->time_limit_s;
+}
 
+/* Give the job a name. */
+static void name_job (void)
+{
     row.key = dn_app_key_of_user (1000, "rn");
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
                   "epochs=20,dataset=imagenet,app=rn";
-    return job;
 }
 
 TEST ("a living guard makes limits lower")
 {
-    struct dn_job job = named_job ();
-    struct dn_advice *safe = scene_advise_in (ENFORCE, &with_history, &job);
-    struct dn_advice *guarded = scene_advise_in (ENFORCE, &with_guard, &job);
+    int64_t safe;
 
-    assert_true (guarded->decision.time_limit_s < safe->decision.time_limit_s);
-    assert_true ((double) guarded->decision.time_limit_s
-                 > guarded->estimates[guarded->decision.chosen].train_s.p50);
-    assert_true (guarded->decision.extended);
-    assert_false (safe->decision.extended);
-    assert_near (guarded->decision.time_quantile, 0.8);
-    assert_near (safe->decision.time_quantile, 0.99);
-    assert_contains (guarded->patch.user_text,
-                     " (extended up to 1-00:00:00 if needed)");
-    assert_null (strstr (safe->patch.user_text, "extended"));
-    scene_need_reason (guarded, "extended if needed");
-    assert_contains (scene_record (guarded), "\"bound_bp\":8000");
-    assert_contains (scene_record (safe), "\"bound_bp\":9900");
-    assert_int_equal (guarded->decision.time_limit_s % 300, 0);
+    name_job ();
+    safe = limit_of (ENFORCE, &with_history);
+    assert_false (d->extended);
+    assert_near (d->time_quantile, 0.99);
+    assert_null (strstr (advice->patch.user_text, "extended"));
+    assert_contains (scene_record (advice), "\"bound_bp\":9900");
+    assert_true (limit_of (ENFORCE, &with_guard) < safe);
+    assert_true ((double) d->time_limit_s > advice->estimates[d->chosen].train_s.p50);
+    assert_true (d->extended && d->time_limit_s % 300 == 0);
+    assert_near (d->time_quantile, 0.8);
+    assert_contains (advice->patch.user_text, " (extended up to 1-00:00:00 if needed)");
+    scene_need_reason (advice, "extended if needed");
+    assert_contains (scene_record (advice), "\"bound_bp\":8000");
 }
 
 TEST ("a guard that is dead or new changes nothing")
 {
     static const int64_t times[] = {1000001, 999759, 0, -1000};
-    struct dn_job job = scene_job ();
-    int64_t safe = limit_of (ENFORCE, NULL, &job);
+    int64_t safe = limit_of (ENFORCE, NULL);
 
     assert_true (safe > 0);
-    assert_int_equal (limit_of (ENFORCE, &without_guard, &job), safe);
+    assert_int_equal (limit_of (ENFORCE, &without_guard), safe);
     for (size_t i = 0; i < DN_N_ELEMENTS (times); i++) {
         struct dn_guarded old = guard;
         const struct dn_view view = {.guarded = &old, .now_s = 1000000};
 
         old.time_s = times[i];
-        assert_int_equal (limit_of (ENFORCE, &view, &job), safe);
+        assert_int_equal (limit_of (ENFORCE, &view), safe);
     }
 }
 
@@ -107,30 +111,25 @@ TEST ("jobs that the guard cannot extend get safe limits")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_job job = scene_job ();
-        struct dn_advice *advice;
+        int64_t safe;
 
         job.time_min_min = cases[i].time_min_min;
         job.deadline_s = cases[i].deadline_s;
         job.reservation = cases[i].reservation;
-        advice = scene_advise_in (cases[i].conf, &with_guard, &job);
-        assert_true (advice->decision.time_limit_s > 0);
-        assert_int_equal (advice->decision.time_limit_s,
-                          limit_of (cases[i].conf, &without_guard, &job));
-        assert_false (advice->decision.extended);
-        assert_near (advice->decision.time_quantile, 0.99);
+        safe = limit_of (cases[i].conf, &without_guard);
+        assert_true (safe > 0);
+        assert_int_equal (limit_of (cases[i].conf, &with_guard), safe);
+        assert_false (d->extended);
+        assert_near (d->time_quantile, 0.99);
         scene_need_reason (advice, cases[i].reason);
     }
 }
 
 TEST ("a deadline after the requested limit is no obstacle")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
-
     job.deadline_s = 86400;
-    advice = scene_advise_in (ENFORCE, &with_guard, &job);
-    assert_true (advice->decision.extended);
+    limit_of (ENFORCE, &with_guard);
+    assert_true (d->extended);
 }
 
 TEST ("a request above what is allowed keeps its limit")
@@ -158,13 +157,10 @@ TEST ("a request above what is allowed keeps its limit")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_job job = scene_job ();
-        struct dn_advice *advice;
-
         job.partition = cases[i].partition;
-        advice = scene_advise_in (ENFORCE, &view, &job);
-        if (advice->decision.extended != cases[i].extended
-            || (advice->decision.time_limit_s != DN_UNSET) != cases[i].extended
+        limit_of (ENFORCE, &view);
+        if (d->extended != cases[i].extended
+            || (d->time_limit_s != DN_UNSET) != cases[i].extended
             || scene_has_reason (advice, "is above a MaxTime") == cases[i].extended)
             fail_msg ("case %zu", i);
     }
@@ -173,50 +169,47 @@ TEST ("a request above what is allowed keeps its limit")
 TEST ("a user whose jobs needed more gets no lower limit")
 {
     static const char *const modes[] = {ENFORCE, ENFORCE "TimeLimit=time_min"};
-    struct dn_job job = named_job ();
     struct dn_tally tally = {.user_id = 1000, .n_jobs = 10, .needed = 7};
     struct dn_guarded tallied = {
         .time_s = 1000000, .interval_s = 60, .tallies = &tally, .n_tallies = 1};
     struct dn_view view = {.guarded = &tallied, .apps = &apps, .now_s = 1000000};
 
+    name_job ();
     for (int dead = 0; dead <= 1; dead++)
         for (size_t i = 0; i < DN_N_ELEMENTS (modes); i++) {
-            struct dn_advice *advice;
-
             view.now_s = dead ? 2000000 : 1000000;
-            advice = scene_advise_in (modes[i], &view, &job);
-            assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
-            assert_int_equal (advice->decision.time_min_s, DN_UNSET);
+            limit_of (modes[i], &view);
+            assert_int_equal (d->time_limit_s, DN_UNSET);
+            assert_int_equal (d->time_min_s, DN_UNSET);
             scene_need_reason (advice, "needed more than");
         }
     view.now_s = 1000000;
     tally.needed = 3;
-    assert_int_equal (limit_of (ENFORCE, &view, &job),
-                      limit_of (ENFORCE, &with_guard, &job));
+    assert_int_equal (limit_of (ENFORCE, &view), limit_of (ENFORCE, &with_guard));
     tally.needed = 7;
     job = scene_job ();
     job.user_id = 1001;
-    assert_int_equal (limit_of (ENFORCE, &view, &job),
-                      limit_of (ENFORCE, &with_words, &job));
+    assert_int_equal (limit_of (ENFORCE, &view), limit_of (ENFORCE, &with_words));
 }
 
 TEST ("an application in debt has no guarded quantile")
 {
-    struct dn_job job = named_job ();
-    struct dn_tally tally = {.user_id = 1000, .app = row.key, .debt_s = 1};
+    struct dn_tally tally = {
+        .user_id = 1000, .app = dn_app_key_of_user (1000, "rn"), .debt_s = 1};
     struct dn_guarded tallied = {
         .time_s = 1000000, .interval_s = 60, .tallies = &tally, .n_tallies = 1};
     const struct dn_view view = {.guarded = &tallied, .apps = &apps, .now_s = 1000000};
-    struct dn_advice *advice = scene_advise_in (ENFORCE, &view, &job);
+    int64_t safe;
 
-    assert_int_equal (advice->decision.time_limit_s,
-                      limit_of (ENFORCE, &with_history, &job));
-    assert_near (advice->decision.time_quantile, 0.99);
+    name_job ();
+    safe = limit_of (ENFORCE, &with_history);
+    assert_int_equal (limit_of (ENFORCE, &view), safe);
+    assert_near (d->time_quantile, 0.99);
     scene_need_reason (advice, "it has earned");
     /* The guard extends what dnnest has set, for any user. */
     assert_contains (advice->patch.user_text, "(extended up to 1-00:00:00 if needed)");
-    advice = scene_advise_in (ENFORCE "TimeLimit=time_min", &view, &job);
-    assert_near (advice->decision.time_quantile, 0.99);
+    limit_of (ENFORCE "TimeLimit=time_min", &view);
+    assert_near (d->time_quantile, 0.99);
 }
 
 /* What is known of runs, and whether the limit is lowered and by which quantile. */
@@ -256,28 +249,26 @@ static const struct {
 
 TEST ("limits are as bold as their evidence")
 {
-    struct dn_job job = named_job ();
     struct dn_cluster cluster = {.time_s = 999990};
 
+    name_job ();
     for (size_t i = 0; i < DN_N_ELEMENTS (bold); i++) {
         const struct dn_view view = {.guarded = bold[i].guard ? &guard : NULL,
                                      .cluster = bold[i].cluster ? &cluster : NULL,
                                      .apps = bold[i].runs > 0 ? &apps : NULL,
                                      .now_s = 1000000};
-        struct dn_advice *advice;
         bool set;
         char *conf = unit_text ("GpuType=keep Cpus=keep %s%s",
                                 bold[i].conf,
                                 strstr (bold[i].conf, "Mode=") ? "" : " Mode=enforce");
 
         row.runs = (uint32_t) bold[i].runs;
-        advice = scene_advise_in (conf, &view, &job);
-        set = advice->decision.time_limit_s != DN_UNSET
-              || advice->decision.time_min_s != DN_UNSET;
+        limit_of (conf, &view);
+        set = d->time_limit_s != DN_UNSET || d->time_min_s != DN_UNSET;
         if (set != (bold[i].quantile > 0))
             fail_msg ("case %zu: %s", i, set ? "is lowered" : "stays");
-        if (set && fabs (advice->decision.time_quantile - bold[i].quantile) > 1e-9)
-            fail_msg ("case %zu: by %g", i, advice->decision.time_quantile);
+        if (set && fabs (d->time_quantile - bold[i].quantile) > 1e-9)
+            fail_msg ("case %zu: by %g", i, d->time_quantile);
         if (!set && !scene_has_reason (advice, "finished run"))
             fail_msg ("case %zu gives no reason", i);
     }
@@ -286,21 +277,16 @@ TEST ("limits are as bold as their evidence")
 
 TEST ("CPUs are as bold as their evidence")
 {
-    struct dn_job job = named_job ();
-    struct dn_advice *advice;
-
+    name_job ();
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
                   "epochs=20,dataset=imagenet,app=rn,input=gpu";
-    advice = scene_advise_in ("Mode=enforce GpuType=keep", &without_guard, &job);
-    assert_true (advice->decision.cpus_per_task > 0);
-    advice = scene_advise_in (
-        "Mode=enforce GpuType=keep EvidenceCpus=some", &without_guard, &job);
-    assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
-    assert_true (
-        scene_has_reason (advice, "cpus: kept, EvidenceCpus takes 1 finished run of"));
-    advice = scene_advise_in (
-        "Mode=enforce GpuType=keep EvidenceCpus=enough", &with_history, &job);
-    assert_true (advice->decision.cpus_per_task > 0);
+    limit_of ("Mode=enforce GpuType=keep", &without_guard);
+    assert_true (d->cpus_per_task > 0);
+    limit_of ("Mode=enforce GpuType=keep EvidenceCpus=some", &without_guard);
+    assert_int_equal (d->cpus_per_task, DN_UNSET);
+    scene_need_reason (advice, "cpus: kept, EvidenceCpus takes 1 finished run of");
+    limit_of ("Mode=enforce GpuType=keep EvidenceCpus=enough", &with_history);
+    assert_true (d->cpus_per_task > 0);
 }
 
 TEST ("limits without an end are kept")
@@ -308,68 +294,62 @@ TEST ("limits without an end are kept")
     static const int64_t limits[] = {DN_UNSET, DN_UNLIMITED};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (limits); i++) {
-        struct dn_job job = scene_job ();
-
         job.time_limit_min = limits[i];
-        assert_int_equal (limit_of (ENFORCE, &with_guard, &job), DN_UNSET);
+        assert_int_equal (limit_of (ENFORCE, &with_guard), DN_UNSET);
     }
 }
 
 TEST ("what is raised or filled in is safe")
 {
     static const char conf[] = ENFORCE "NeverRaise=no FillUnset=yes";
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
 
     for (job.time_limit_min = DN_UNSET; job.time_limit_min <= 1;
          job.time_limit_min += 1 - DN_UNSET) {
-        advice = scene_advise_in (conf, &with_guard, &job);
-        assert_int_equal (advice->decision.time_limit_s,
-                          limit_of (conf, &without_guard, &job));
-        assert_true (advice->decision.time_limit_s > 0);
-        assert_false (advice->decision.extended);
-        assert_near (advice->decision.time_quantile, 0.99);
+        int64_t safe = limit_of (conf, &without_guard);
+
+        assert_true (safe > 0);
+        assert_int_equal (limit_of (conf, &with_guard), safe);
+        assert_false (d->extended);
+        assert_near (d->time_quantile, 0.99);
     }
 }
 
 TEST ("a request between the two bounds is lowered only by a guard")
 {
-    struct dn_job job = named_job ();
-    int64_t safe = limit_of (ENFORCE, &with_history, &job);
-    int64_t guarded = limit_of (ENFORCE, &with_guard, &job);
+    int64_t safe;
+    int64_t guarded;
 
+    name_job ();
+    safe = limit_of (ENFORCE, &with_history);
+    guarded = limit_of (ENFORCE, &with_guard);
     job.time_limit_min = (safe + guarded) / 2 / 60;
-    assert_int_equal (limit_of (ENFORCE, &with_history, &job), DN_UNSET);
-    assert_int_equal (limit_of (ENFORCE, &with_guard, &job), guarded);
+    assert_int_equal (limit_of (ENFORCE, &with_history), DN_UNSET);
+    assert_int_equal (limit_of (ENFORCE, &with_guard), guarded);
     job.time_limit_min = guarded / 60;
-    assert_int_equal (limit_of (ENFORCE, &with_guard, &job), DN_UNSET);
+    assert_int_equal (limit_of (ENFORCE, &with_guard), DN_UNSET);
 }
 
 TEST ("what is only advised is safe")
 {
-    struct dn_job job = named_job ();
-    struct dn_advice *advice = scene_advise_in ("GpuType=keep", &with_guard, &job);
-
-    assert_near (advice->decision.time_quantile, 0.99);
+    name_job ();
+    limit_of ("GpuType=keep", &with_guard);
+    assert_near (d->time_quantile, 0.99);
     assert_contains (advice->patch.user_text, "would suffice: time 1-00:00:00 -> ");
     assert_null (strstr (advice->patch.user_text, "extended"));
-    advice = scene_advise_in ("Mode=observe GpuType=keep", &with_guard, &job);
-    assert_near (advice->decision.time_quantile, 0.8);
+    limit_of ("Mode=observe GpuType=keep", &with_guard);
+    assert_near (d->time_quantile, 0.8);
 }
 
 TEST ("the guarded bound is never above the safe one")
 {
-    struct dn_job job = named_job ();
-    static const char conf[] = ENFORCE "TimeQuantile=0.7";
-    struct dn_advice *advice = scene_advise_in (conf, &with_guard, &job);
-
-    assert_near (advice->decision.time_quantile, 0.7);
-    assert_true (advice->decision.extended);
+    name_job ();
+    limit_of (ENFORCE "TimeQuantile=0.7", &with_guard);
+    assert_near (d->time_quantile, 0.7);
+    assert_true (d->extended);
 }
 
 TEST ("the guard has time to see a short job")
 {
-    struct dn_job job = scene_job ();
     struct dn_guarded slow = guard;
     const struct dn_view view = {.guarded = &slow, .now_s = 1000000};
 
@@ -377,28 +357,26 @@ TEST ("the guard has time to see a short job")
                   "steps=100,dataset=imagenet";
     slow.interval_s = 120;
     /* Twice seven intervals and the half minute between Slurm's own looks. */
-    assert_int_equal (limit_of (ENFORCE, &view, &job), 1740);
+    assert_int_equal (limit_of (ENFORCE, &view), 1740);
     job.signal_s = 100;
-    assert_int_equal (limit_of (ENFORCE, &view, &job), 2100);
+    assert_int_equal (limit_of (ENFORCE, &view), 2100);
     job.signal_s = 0;
     slow.interval_s = 600;
-    assert_int_equal (limit_of (ENFORCE, &view, &job), 8700);
+    assert_int_equal (limit_of (ENFORCE, &view), 8700);
 }
 
 TEST ("short limits are whole minutes")
 {
-    struct dn_job job = scene_job ();
     bool odd = false;
 
     for (int steps = 100; steps <= 20000; steps += steps / 4) {
         int64_t limit;
-        char *comment = unit_text (
+
+        job.comment = unit_text (
             "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
             "steps=%d,dataset=imagenet",
             steps);
-
-        job.comment = comment;
-        limit = limit_of (ENFORCE, &without_guard, &job);
+        limit = limit_of (ENFORCE, &without_guard);
         assert_int_equal (limit % (limit < 1800 ? 60 : 300), 0);
         odd = odd || limit % 300 != 0;
     }
@@ -407,22 +385,23 @@ TEST ("short limits are whole minutes")
 
 TEST ("a soft limit follows the guarded quantile")
 {
-    struct dn_job job = named_job ();
-    struct dn_advice *advice =
-        scene_advise_in (ENFORCE "TimeLimit=time_min", &with_history, &job);
+    int64_t guarded;
 
-    assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
-    assert_int_equal (advice->decision.time_min_s,
-                      limit_of (ENFORCE, &with_guard, &job));
-    assert_false (advice->decision.extended);
+    name_job ();
+    guarded = limit_of (ENFORCE, &with_guard);
+    assert_int_equal (limit_of (ENFORCE "TimeLimit=time_min", &with_history), DN_UNSET);
+    assert_int_equal (d->time_min_s, guarded);
+    assert_false (d->extended);
     assert_contains (advice->patch.user_text, "dnnest: planned as ");
     assert_contains (scene_record (advice), "\"bound_bp\":8000");
-    advice = scene_advise_in ("GpuType=keep TimeLimit=time_min", &with_guard, &job);
+    limit_of ("GpuType=keep TimeLimit=time_min", &with_guard);
     assert_contains (advice->patch.user_text, "would suffice: --time-min ");
 }
 
 TEST ("auto is what the controller has")
 {
+#define BOTH(user, group)                                                              \
+    "Policy User=7 TimeLimit=" user "\nPolicy Group=8 TimeLimit=" group
     static const struct {
         const char *conf;
         bool soft;
@@ -433,18 +412,10 @@ TEST ("auto is what the controller has")
         {"TimeLimit=keep", true, DN_TIME_KEEP},
         {"TimeLimit=limit", true, DN_TIME_LIMIT},
         {"Policy User=7 TimeLimit=limit", true, DN_TIME_LIMIT},
-        {"Policy User=7 TimeLimit=limit\nPolicy Group=8 TimeLimit=auto",
-         true,
-         DN_TIME_TIME_MIN},
-        {"Policy User=7 TimeLimit=limit\nPolicy Group=8 TimeLimit=auto",
-         false,
-         DN_TIME_LIMIT},
-        {"Policy User=7 TimeLimit=time_min\nPolicy Group=8 TimeLimit=auto",
-         false,
-         DN_TIME_KEEP},
-        {"Policy User=7 TimeLimit=keep\nPolicy Group=8 TimeLimit=auto",
-         true,
-         DN_TIME_KEEP},
+        {BOTH ("limit", "auto"), true, DN_TIME_TIME_MIN},
+        {BOTH ("limit", "auto"), false, DN_TIME_LIMIT},
+        {BOTH ("time_min", "auto"), false, DN_TIME_KEEP},
+        {BOTH ("keep", "auto"), true, DN_TIME_KEEP},
     };
     const struct dn_submitter who = {.user_id = 7, .group_id = 8};
 
