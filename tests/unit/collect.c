@@ -15,6 +15,7 @@
 #include "scratch.h"
 #include "collect/captured.h"
 #include "collect/collecting.h"
+#include "finished_text.h"
 
 #define DAY 86400
 #define NOW (INT64_C (1000) * DAY)
@@ -111,24 +112,30 @@ static int read_fake (void *self,
     return rc;
 }
 
-static struct fake a_fake (void)
+static struct fake fake; /* of the test */
+
+int before_test (void **state)
 {
-    return (struct fake){.every_s = 600, .from_s = NOW - 30 * DAY, .name = "train"};
+    fake = (struct fake){.every_s = 600, .from_s = NOW - 30 * DAY, .name = "train"};
+    store_remove ();
+    return 0;
 }
 
-/* One pass at 'now_s'. Sets 'err'. */
-static int pass (struct fake *fake,
-                 int64_t now_s,
-                 int64_t since_s,
-                 struct dn_collecting *c,
-                 struct dn_err *err)
+/* More jobs end from 'since_s' for so long. */
+static void burst (int64_t since_s, int64_t for_s, int64_t n)
 {
-    const struct dn_source source = {"fake", fake, read_fake, NULL};
-    dn_cleanup (dn_store_cleanup) struct dn_store *store =
-        dn_store_open (store_path (), true, err);
+    fake.burst_s = since_s;
+    fake.burst_for_s = for_s;
+    fake.burst_n = n;
+}
 
-    if (!store)
-        fail_msg ("%s", err->text);
+/* One pass at 'now_s'. Sets unit_err. */
+static int pass (int64_t now_s, int64_t since_s, struct dn_collecting *c)
+{
+    const struct dn_source source = {"fake", &fake, read_fake, NULL};
+    dn_cleanup (dn_store_cleanup) struct dn_store *store =
+        assert_made (dn_store_open (store_path (), true, &unit_err));
+
     c->source = &source;
     c->store = store;
     c->cluster = "c1";
@@ -136,16 +143,15 @@ static int pass (struct fake *fake,
     c->now_s = now_s;
     c->since_s = since_s;
     c->first_s = now_s - 60 * DAY;
-    fake->reads = fake->earliest_s = fake->longest_n = 0;
-    return dn_collect (c, err);
+    fake.reads = fake.earliest_s = fake.longest_n = 0;
+    return dn_collect (c, &unit_err);
 }
 
-static void pass_well (struct fake *fake, int64_t now_s)
+static void pass_well (int64_t now_s)
 {
     struct dn_collecting c = {.after = NULL};
 
-    if (pass (fake, now_s, DN_UNSET, &c, &unit_err) != 0)
-        fail_msg ("%s", unit_err.text);
+    assert_done (pass (now_s, DN_UNSET, &c));
 }
 
 static int count_one (void *to, const struct dn_finished *job)
@@ -159,44 +165,32 @@ static int64_t count (void)
 {
     struct dn_store_filter all = dn_store_all ();
     dn_cleanup (dn_store_cleanup) struct dn_store *store =
-        dn_store_open (store_path (), false, &unit_err);
+        assert_made (dn_store_open (store_path (), false, &unit_err));
     int64_t n = 0;
 
-    if (!store || dn_store_read (store, &all, count_one, &n, &unit_err) < 0)
-        fail_msg ("%s", unit_err.text);
+    assert_done (dn_store_read (store, &all, count_one, &n, &unit_err));
     return n;
-}
-
-static void begin (void)
-{
-    store_remove ();
 }
 
 TEST ("all jobs are stored, and later passes read little")
 {
-    struct fake fake = a_fake ();
-
-    begin ();
-    pass_well (&fake, NOW);
+    pass_well (NOW);
     assert_int_equal (fake.earliest_s, NOW - 60 * DAY);
     assert_int_equal (count (), 30 * 144);
-    pass_well (&fake, NOW + 300);
-    pass_well (&fake, NOW + 600);
+    pass_well (NOW + 300);
+    pass_well (NOW + 600);
     assert_int_equal (fake.earliest_s, NOW + 300 - DN_COLLECT_OVERLAP_S);
     assert_int_equal (count (), 30 * 144 + 1);
 }
 
 TEST ("answers stay small where jobs are many")
 {
-    struct fake fake = a_fake ();
-
-    begin ();
     fake.every_s = 2;
     fake.from_s = NOW - 2 * DAY;
-    pass_well (&fake, NOW);
+    pass_well (NOW);
     assert_int_equal (count (), DAY);
     assert_true (fake.longest_n < DAY); /* the first of them may be long */
-    pass_well (&fake, NOW + DAY);
+    pass_well (NOW + DAY);
     assert_int_equal (count (), 3 * DAY / 2);
     assert_true (fake.longest_n <= 8000);
 }
@@ -204,7 +198,7 @@ TEST ("answers stay small where jobs are many")
 /* Passes that end by themselves or by an answer that does not fit, until one has read
  * all; how many of them.
  */
-static int passes_until_done (const struct fake *fake, int64_t now_s)
+static int passes_until_done (int64_t now_s)
 {
     int status = 1;
     int n = 0;
@@ -213,10 +207,8 @@ static int passes_until_done (const struct fake *fake, int64_t now_s)
         pid_t pid = fork ();
 
         if (pid == 0) {
-            struct fake own = *fake;
-
-            pass_well (&own, now_s);
-            _exit (own.longest_n > fake->room ? 8 : 0);
+            pass_well (now_s);
+            _exit (fake.longest_n > fake.room ? 8 : 0);
         }
         assert_int_equal (waitpid (pid, &status, 0), pid);
         assert_true (status == 0 || WEXITSTATUS (status) == 9);
@@ -229,16 +221,12 @@ static int passes_until_done (const struct fake *fake, int64_t now_s)
 TEST (
     "200000 jobs of an hour are read by few processes of which each has little memory")
 {
-    struct fake fake = a_fake ();
     struct rusage usage;
     int n;
 
-    begin ();
-    fake.burst_s = NOW - 5 * 3600;
-    fake.burst_for_s = 3600;
-    fake.burst_n = 200000;
+    burst (NOW - 5 * 3600, 3600, 200000);
     fake.room = DN_COLLECT_JOBS_MAX;
-    n = passes_until_done (&fake, NOW);
+    n = passes_until_done (NOW);
     assert_true (n > 1 && n < 12);
     assert_int_equal (count (), 30 * 144 + 200000);
     assert_int_equal (getrusage (RUSAGE_CHILDREN, &usage), 0);
@@ -249,63 +237,48 @@ TEST (
 
 TEST ("a second with more jobs than fit is left out")
 {
-    struct fake fake = a_fake ();
-
-    begin ();
-    fake.burst_s = NOW - 3 * DAY;
-    fake.burst_for_s = 1;
-    fake.burst_n = 20000;
+    burst (NOW - 3 * DAY, 1, 20000);
     fake.room = DN_COLLECT_JOBS_MAX;
-    assert_true (passes_until_done (&fake, NOW) < 12);
+    assert_true (passes_until_done (NOW) < 12);
     assert_int_equal (count (), 30 * 144 - 1); /* one of these ended in it, too */
 }
 
 TEST ("an answer that is too long is asked for in parts")
 {
-    struct fake fake = a_fake ();
-
-    begin ();
-    fake.burst_s = NOW - DAY;
-    fake.burst_for_s = 3600;
-    fake.burst_n = 20000;
+    burst (NOW - DAY, 3600, 20000);
     fake.most = 1000;
-    pass_well (&fake, NOW);
+    pass_well (NOW);
     assert_int_equal (count (), 30 * 144 + 20000);
 }
 
 TEST ("an end that is known late is found")
 {
-    struct fake fake = a_fake ();
-
-    begin ();
     fake.hidden_since_s = NOW - DAY / 2;
     fake.hidden_until_s = NOW - 600;
-    pass_well (&fake, NOW);
-    pass_well (&fake, NOW + 60);
+    pass_well (NOW);
+    pass_well (NOW + 60);
     assert_true (count () < 30 * 144);
     fake.hidden_until_s = fake.hidden_since_s;
-    pass_well (&fake, NOW + DAY / 2);
+    pass_well (NOW + DAY / 2);
     assert_true (count () < 30 * 144 + 72);
-    pass_well (&fake, NOW + 2 * DAY);
+    pass_well (NOW + 2 * DAY);
     assert_int_equal (count (), 32 * 144);
-    pass_well (&fake, NOW + 2 * DAY + 60);
+    pass_well (NOW + 2 * DAY + 60);
     assert_int_equal (fake.earliest_s, NOW + 2 * DAY - DN_COLLECT_OVERLAP_S);
 }
 
 TEST ("what was read before an error is kept, and the rest follows")
 {
-    struct fake fake = a_fake ();
     struct dn_collecting c = {.after = NULL};
     int64_t n;
 
-    begin ();
     fake.fails_at_s = NOW - 10 * DAY;
-    assert_int_equal (pass (&fake, NOW, DN_UNSET, &c, &unit_err), -1);
+    assert_int_equal (pass (NOW, DN_UNSET, &c), -1);
     assert_int_equal (unit_err.code, DN_E_TIME);
     n = count ();
     assert_true (n > 0 && n <= 20 * 144);
     fake.fails_at_s = 0;
-    pass_well (&fake, NOW);
+    pass_well (NOW);
     assert_true (fake.earliest_s > NOW - 32 * DAY);
     assert_int_equal (count (), 30 * 144);
 }
@@ -318,12 +291,10 @@ static int stop (void *to, const struct dn_collecting *c)
 
 TEST ("a pass that is ended goes on later")
 {
-    struct fake fake = a_fake ();
     struct dn_collecting c = {.after = stop};
     int passes = 1;
 
-    begin ();
-    while (pass (&fake, NOW, DN_UNSET, &c, &unit_err) == 1 && passes < 50) {
+    while (pass (NOW, DN_UNSET, &c) == 1 && passes < 50) {
         assert_true (c.n_jobs < 2000);
         passes++;
     }
@@ -333,16 +304,14 @@ TEST ("a pass that is ended goes on later")
 
 TEST ("a mark never moves over jobs that were not read")
 {
-    struct fake fake = a_fake ();
     struct dn_collecting c = {.after = NULL};
 
-    begin ();
-    pass_well (&fake, NOW - 20 * DAY);
-    assert_done (pass (&fake, NOW, NOW - DAY, &c, &unit_err));
+    pass_well (NOW - 20 * DAY);
+    assert_done (pass (NOW, NOW - DAY, &c));
     assert_int_equal (count (), 11 * 144);
-    pass_well (&fake, NOW);
+    pass_well (NOW);
     assert_int_equal (count (), 30 * 144);
-    assert_done (pass (&fake, NOW, 0, &c, &unit_err));
+    assert_done (pass (NOW, 0, &c));
     assert_int_equal (c.begun_s, 0);
     assert_int_equal (count (), 30 * 144);
 }
@@ -356,18 +325,16 @@ static int see_name (void *to, const struct dn_finished *job)
 TEST ("names of users are tamed, and records are read")
 {
     static char name[3000];
-    struct fake fake = a_fake ();
     struct dn_store_filter all = dn_store_all ();
     struct dn_collecting c = {.after = NULL};
     char seen[2048] = "";
 
-    begin ();
     memset (name, 'x', sizeof (name) - 1);
     memcpy (name, "a\nb\033", 4);
     fake.name = name;
     fake.comment = "{\"dnnest\":1,\"mode\":\"observe\"}";
     fake.every_s = DAY;
-    assert_done (pass (&fake, NOW, DN_UNSET, &c, &unit_err));
+    assert_done (pass (NOW, DN_UNSET, &c));
     assert_numbers ("30 30", c.n_jobs, c.n_records);
     {
         dn_cleanup (dn_store_cleanup) struct dn_store *store =
@@ -414,11 +381,9 @@ static void write_capture (int64_t id, int64_t time_s, const char *more)
 
 static struct dn_finished a_job (int64_t id)
 {
-    struct dn_finished job;
+    struct dn_finished job = finished_of ("job=12");
 
-    dn_finished_clear (&job);
     job.raw_id = id;
-    job.job = "12";
     job.user = user_of_jobs ();
     job.start_s = NOW - 1000;
     job.end_s = NOW - 10;
@@ -445,9 +410,8 @@ TEST ("a capture fills the columns of its own run alone")
     assert_true (is_filled (a_job (7)));
     assert_false (is_filled (a_job (8)));
     text = dn_captured_fill (scratch_path (""), &job);
-    assert_true (job.gpus_used == 1 && job.start_up_s == 12
-                 && job.said_gpu_mem_gb == 2);
-    assert_true (isnan (job.gpu_mem_gb) && isnan (job.loader_share));
+    assert_finished (
+        &job, "gpus_used=1 start_up_s=12 said_gpu_mem_gb=2 gpu_mem_gb= loader_share=");
     assert_null (strstr (text, "measured"));
     assert_contains (text, "sm_80");
     free (text);
