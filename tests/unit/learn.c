@@ -47,42 +47,35 @@ static void read_pieces (const char *text, size_t len, size_t step, struct trace
     dn_table_free (table);
 }
 
-static void expect_bytes (const char *text, size_t len, const char *rows)
+/* In pieces of any length it has these rows; or NULL, and an error with that part. */
+static void expect_bytes (const char *text,
+                          size_t len,
+                          const char *rows,
+                          enum dn_errc code,
+                          const char *part)
 {
     struct trace trace = {.stop = false};
 
     for (size_t step = len + 1; step > 0; step = step > 3 ? 3 : step - 1) {
         read_pieces (text, len, step, &trace);
-        if (trace.rc != 0)
+        if ((trace.rc == 0) != (rows != NULL))
             fail_msg ("'%s' in pieces of %zu: %s", text, step, trace.err.text);
-        assert_string_equal (trace.text, rows);
+        if (rows)
+            assert_string_equal (trace.text, rows);
+        else
+            assert_int_equal (trace.err.code, code);
+        assert_contains (trace.err.text, part);
     }
 }
 
 static void expect_rows (const char *text, const char *rows)
 {
-    expect_bytes (text, strlen (text), rows);
+    expect_bytes (text, strlen (text), rows, DN_E_SYNTAX, "");
 }
 
-static void expect_error_bytes (const char *text,
-                                size_t len,
-                                enum dn_errc code,
-                                const char *part)
+static void expect_error (const char *text, const char *part)
 {
-    struct trace trace = {.stop = false};
-
-    for (size_t step = len + 1; step > 0; step = step > 3 ? 3 : step - 1) {
-        read_pieces (text, len, step, &trace);
-        if (trace.rc == 0)
-            fail_msg ("'%s' in pieces of %zu is no error", text, step);
-        assert_int_equal (trace.err.code, code);
-        assert_contains (trace.err.text, part);
-    }
-}
-
-static void expect_error (const char *text, enum dn_errc code, const char *part)
-{
-    expect_error_bytes (text, strlen (text), code, part);
+    expect_bytes (text, strlen (text), NULL, DN_E_SYNTAX, part);
 }
 
 TEST ("tables are read as RFC 4180 says, whole or in pieces")
@@ -125,16 +118,16 @@ TEST ("a byte order mark is no text")
 
 TEST ("a file that is no table is refused with its line")
 {
-    expect_error ("", DN_E_SYNTAX, "line 1: empty, expected a head");
-    expect_error ("\n\n", DN_E_SYNTAX, "empty, expected a head");
-    expect_error ("\xef\xbb\xbf", DN_E_SYNTAX, "empty, expected a head");
-    expect_error ("a,b\n1,2\n\n1,2,3\n", DN_E_SYNTAX, "line 4: 3 fields, but the head");
-    expect_error ("a,b\n1,\"2\n3,4\n", DN_E_SYNTAX, "line 2: a quote is not closed");
-    expect_error ("a,b\n1,x\"y\n", DN_E_SYNTAX, "line 2: a quote is misplaced");
-    expect_error ("a,b\n1,\"x\"y\n", DN_E_SYNTAX, "line 2: a quote is misplaced");
-    expect_error ("a,b,a\n", DN_E_SYNTAX, "line 1: two columns are named 'a'");
-    expect_error_bytes ("a,b\n1,x\0y\n", 10, DN_E_SYNTAX, "line 2: has a NUL byte");
-    expect_error_bytes ("a\0,b\n1,2\n", 9, DN_E_SYNTAX, "line 1: has a NUL byte");
+    expect_error ("", "line 1: empty, expected a head");
+    expect_error ("\n\n", "empty, expected a head");
+    expect_error ("\xef\xbb\xbf", "empty, expected a head");
+    expect_error ("a,b\n1,2\n\n1,2,3\n", "line 4: 3 fields, but the head");
+    expect_error ("a,b\n1,\"2\n3,4\n", "line 2: a quote is not closed");
+    expect_error ("a,b\n1,x\"y\n", "line 2: a quote is misplaced");
+    expect_error ("a,b\n1,\"x\"y\n", "line 2: a quote is misplaced");
+    expect_error ("a,b,a\n", "line 1: two columns are named 'a'");
+    expect_bytes ("a,b\n1,x\0y\n", 10, NULL, DN_E_SYNTAX, "line 2: has a NUL byte");
+    expect_bytes ("a\0,b\n1,2\n", 9, NULL, DN_E_SYNTAX, "line 1: has a NUL byte");
 }
 
 TEST ("columns have a limit")
@@ -147,15 +140,14 @@ TEST ("columns have a limit")
     dn_buf_add (&buf, "\n");
     expect_rows (text, "");
     text[buf.len - 1] = ',';
-    expect_error (text, DN_E_LIMIT, "line 1: more than 128 fields");
+    expect_bytes (text, buf.len, NULL, DN_E_LIMIT, "line 1: more than 128 fields");
 }
 
 /* A head, and a row of 'len' bytes. */
 static char *long_row (size_t len, char first)
 {
-    char *text = malloc (len + 3);
+    char *text = unit_keep (malloc (len + 3), free);
 
-    assert_non_null (text);
     memset (text, 'x', len + 3);
     memcpy (text, "a\n", 2);
     text[2] = first;
@@ -175,8 +167,8 @@ static int measure_row (const struct dn_row *row, void *context, struct dn_err *
 TEST ("rows have a limit")
 {
     static const size_t steps[] = {1, 65536, 4 * ROW_MAX};
-    char *whole = unit_keep (long_row (ROW_MAX, 'x'), free);
-    char *over = unit_keep (long_row (ROW_MAX + 1, 'x'), free);
+    char *whole = long_row (ROW_MAX, 'x');
+    char *over = long_row (ROW_MAX + 1, 'x');
     char *open = long_row (3 * ROW_MAX, '"');
     struct trace trace = {.stop = false};
     size_t len = 0;
@@ -192,19 +184,16 @@ TEST ("rows have a limit")
         read_pieces (open, 3 * ROW_MAX + 2, steps[i], &trace);
         assert_int_equal (trace.err.code, DN_E_LIMIT);
     }
-    free (open);
 }
 
 /* Add the rows of a table of families. */
-static int add_families (struct dn_families *families,
-                         const char *text,
-                         struct dn_err *err)
+static int add_families (struct dn_families *families, const char *text)
 {
     struct dn_table *table = dn_table_new (dn_families_add, families);
-    int rc = dn_table_feed (table, text, strlen (text), err);
+    int rc = dn_table_feed (table, text, strlen (text), &unit_err);
 
     if (rc == 0)
-        rc = dn_table_feed (table, "", 0, err);
+        rc = dn_table_feed (table, "", 0, &unit_err);
     dn_table_free (table);
     return rc;
 }
@@ -213,14 +202,10 @@ TEST ("the first pattern of the column names the family")
 {
     struct dn_families families = {.n = 0};
 
-    assert_int_equal (add_families (&families,
-                                    "column,pattern,family\n"
-                                    "source,lab/*,lab\n"
-                                    "group,resn*,resnet\n"
-                                    "group,resnet_odd,odd\n"
-                                    "group,*,=\n",
-                                    NULL),
-                      0);
+    assert_done (
+        add_families (&families,
+                      "column,pattern,family\nsource,lab/*,lab\n"
+                      "group,resn*,resnet\ngroup,resnet_odd,odd\ngroup,*,=\n"));
     assert_string_equal (dn_family_of (&families, "source", "lab/x"), "lab");
     assert_string_equal (dn_family_of (&families, "source", "resnet18"), "resnet18");
     assert_string_equal (dn_family_of (&families, "group", "resnet_odd"), "resnet");
@@ -231,10 +216,8 @@ TEST ("a family without a name is refused")
 {
     struct dn_families families = {.n = 0};
 
-    assert_int_equal (
-        add_families (&families, "column,pattern\nsource,lab\n", &unit_err), -1);
-    assert_string_equal (unit_err.text,
-                         "line 2: 'family' must have 1 to 63 characters, not 0");
+    assert_error (add_families (&families, "column,pattern\nsource,lab\n"),
+                  "line 2: 'family' must have 1 to 63 characters, not 0");
     assert_int_equal (families.n, 0);
 }
 
@@ -375,34 +358,40 @@ static int judge_row (const struct dn_row *row, void *context, struct dn_err *er
     return dn_evaluation_add (&judged->evaluation, row, &judged->last, err);
 }
 
-static void judge (const char *text, struct judged *judged)
+static struct judged judged;
+static const struct dn_evaluation *const evaluation = &judged.evaluation;
+
+static void judge (const char *text)
 {
-    struct dn_table *table = dn_table_new (judge_row, judged);
+    struct dn_table *table = dn_table_new (judge_row, &judged);
     struct dn_predictor predictor;
 
-    memset (judged, 0, sizeof (*judged));
-    judged->site = scene_site ("");
-    predictor = dn_site_predictor (judged->site);
-    judged->evaluation = dn_evaluation_start (&predictor,
-                                              &judged->site->rules,
-                                              &judged->site->catalogue,
-                                              &judged->site->datasets,
-                                              &judged->site->networks);
-    judged->rc = dn_table_feed (table, text, strlen (text), &judged->err);
-    if (judged->rc == 0)
-        judged->rc = dn_table_feed (table, "", 0, &judged->err);
+    memset (&judged, 0, sizeof (judged));
+    judged.site = scene_site ("");
+    predictor = dn_site_predictor (judged.site);
+    judged.evaluation = dn_evaluation_start (&predictor,
+                                             &judged.site->rules,
+                                             &judged.site->catalogue,
+                                             &judged.site->datasets,
+                                             &judged.site->networks);
+    judged.rc = dn_table_feed (table, text, strlen (text), &judged.err);
+    if (judged.rc == 0)
+        judged.rc = dn_table_feed (table, "", 0, &judged.err);
     dn_table_free (table);
 }
 
-static void judge_end (struct judged *judged)
+int after_test (void **state)
 {
-    dn_evaluation_free (&judged->evaluation);
+    dn_evaluation_free (&judged.evaluation);
+    judged.evaluation = (struct dn_evaluation){.n_rows = 0};
     dn_evaluation_free (NULL);
+    return 0;
 }
 
-static size_t n_pairs (const struct judged *judged, int metric, int grouping, int group)
+/* Pairs of a group. */
+static size_t n_pairs (int metric, int grouping, int group)
 {
-    const struct dn_score *score = &judged->evaluation.scores[metric][grouping];
+    const struct dn_score *score = &evaluation->scores[metric][grouping];
 
     return group < score->n_groups ? score->groups[group].n : 0;
 }
@@ -428,10 +417,8 @@ TEST ("rows that cannot be predicted are skipped with a reason")
                                           "v100_16gb cannot run this precision",
                                           "model: missing",
                                           "gpu: '' is not in the"};
-    struct judged judged;
-    const struct dn_evaluation *evaluation = &judged.evaluation;
 
-    judge (text, &judged);
+    judge (text);
     assert_numbers ("0 10 1", judged.rc, evaluation->n_rows, evaluation->n_predicted);
     assert_int_equal (evaluation->n_skipped, 9);
     for (int i = 0; i < 9; i++) {
@@ -440,7 +427,6 @@ TEST ("rows that cannot be predicted are skipped with a reason")
     }
     assert_false (judged.last.predicted);
     assert_contains (judged.last.reason, "gpu: ''");
-    judge_end (&judged);
 }
 
 TEST ("an empty cell leaves its metric out")
@@ -449,40 +435,38 @@ TEST ("an empty cell leaves its metric out")
         "spec,gpu,step_ms,peak_mem_gb,power_w,group,source\n" SPEC
         ",v100_16gb,250,,,g,s\n" SPEC ",a100_40gb,,7,,g,\n" SPEC
         ",a100_40gb,90,,300,h\n" SPEC ",a100_40gb\n";
-    struct judged judged;
 
-    judge (text, &judged);
-    assert_numbers ("0 4", judged.rc, judged.evaluation.n_predicted);
-    assert_int_equal (n_pairs (&judged, DN_METRIC_STEP_TIME, DN_BY_ALL, 0), 2);
-    assert_int_equal (n_pairs (&judged, DN_METRIC_GPU_MEMORY, DN_BY_ALL, 0), 1);
-    assert_int_equal (n_pairs (&judged, DN_METRIC_POWER, DN_BY_ALL, 0), 1);
-    assert_int_equal (n_pairs (&judged, DN_METRIC_STEP_TIME, DN_BY_GROUP, 0), 1);
-    assert_int_equal (n_pairs (&judged, DN_METRIC_STEP_TIME, DN_BY_GROUP, 1), 1);
-    assert_int_equal (n_pairs (&judged, DN_METRIC_STEP_TIME, DN_BY_SOURCE, 0), 1);
-    assert_int_equal (n_pairs (&judged, DN_METRIC_STEP_TIME, DN_BY_SOURCE, 1), 0);
-    assert_int_equal (n_pairs (&judged, DN_METRIC_STEP_TIME, DN_BY_MODEL, 0), 2);
+    judge (text);
+    assert_numbers ("0 4", judged.rc, evaluation->n_predicted);
+    assert_numbers ("2 1 1",
+                    n_pairs (DN_METRIC_STEP_TIME, DN_BY_ALL, 0),
+                    n_pairs (DN_METRIC_GPU_MEMORY, DN_BY_ALL, 0),
+                    n_pairs (DN_METRIC_POWER, DN_BY_ALL, 0));
+    assert_numbers ("1 1 1 0 2",
+                    n_pairs (DN_METRIC_STEP_TIME, DN_BY_GROUP, 0),
+                    n_pairs (DN_METRIC_STEP_TIME, DN_BY_GROUP, 1),
+                    n_pairs (DN_METRIC_STEP_TIME, DN_BY_SOURCE, 0),
+                    n_pairs (DN_METRIC_STEP_TIME, DN_BY_SOURCE, 1),
+                    n_pairs (DN_METRIC_STEP_TIME, DN_BY_MODEL, 0));
     assert_string_equal (
-        judged.evaluation.scores[DN_METRIC_STEP_TIME][DN_BY_PRECISION].groups[0].name,
+        evaluation->scores[DN_METRIC_STEP_TIME][DN_BY_PRECISION].groups[0].name,
         "fp16");
-    assert_int_equal (judged.evaluation.n_judged, 1);
-    judge_end (&judged);
+    assert_int_equal (evaluation->n_judged, 1);
 }
 
 TEST ("figures are those of the estimate")
 {
-    struct judged judged;
     struct dn_figures f;
 
-    judge ("spec,gpu,step_ms,peak_mem_gb\n" SPEC ",v100_16gb,100,8\n", &judged);
+    judge ("spec,gpu,step_ms,peak_mem_gb\n" SPEC ",v100_16gb,100,8\n");
     f = dn_pairs_figures (
-        &judged.evaluation.scores[DN_METRIC_STEP_TIME][DN_BY_ALL].groups[0]);
+        &evaluation->scores[DN_METRIC_STEP_TIME][DN_BY_ALL].groups[0]);
     assert_near (f.bias, log (judged.last.estimate.step_s.p50 * 10));
     assert_near (f.tightness[DN_BOUND_P95],
                  dn_range_at (judged.last.estimate.step_s, 0.95) * 10);
     f = dn_pairs_figures (
-        &judged.evaluation.scores[DN_METRIC_GPU_MEMORY][DN_BY_ALL].groups[0]);
+        &evaluation->scores[DN_METRIC_GPU_MEMORY][DN_BY_ALL].groups[0]);
     assert_near (f.bias, log (judged.last.estimate.gpu_mem.p50 / 8 / DN_GIB));
-    judge_end (&judged);
 }
 
 TEST ("runs out of memory are counted separately")
@@ -494,39 +478,30 @@ TEST ("runs out of memory are counted separately")
         "\"model=resnet50,batch=4096\",v100_16gb,,12,0\n" /* false no fit */
         SPEC ",v100_16gb,,17,\n"                          /* false fit */
         SPEC ",v100_16gb,100,,\n";
-    struct judged judged;
 
-    judge (text, &judged);
-    assert_numbers ("5 3", judged.evaluation.n_judged, judged.evaluation.n_oom);
-    assert_int_equal (judged.evaluation.n_false_fit, 2);
-    assert_int_equal (judged.evaluation.n_false_no_fit, 1);
-    assert_int_equal (n_pairs (&judged, DN_METRIC_GPU_MEMORY, DN_BY_ALL, 0), 3);
-    judge_end (&judged);
+    judge (text);
+    assert_numbers ("5 3", evaluation->n_judged, evaluation->n_oom);
+    assert_numbers ("2 1", evaluation->n_false_fit, evaluation->n_false_no_fit);
+    assert_int_equal (n_pairs (DN_METRIC_GPU_MEMORY, DN_BY_ALL, 0), 3);
 }
 
 TEST ("a table without spec or gpu is refused")
 {
-    struct judged judged;
-
-    judge ("spec,step_ms\n" SPEC ",1\n", &judged);
+    judge ("spec,step_ms\n" SPEC ",1\n");
     assert_int_equal (judged.rc, -1);
     assert_contains (judged.err.text, "line 2: the table needs the columns spec and");
-    judge_end (&judged);
 }
 
 TEST ("skipped rows beyond the limit are counted")
 {
     const int n = DN_SKIPPED_MAX + 10;
     char *text = unit_keep (malloc (64 + (size_t) n * 8), free);
-    struct judged judged;
     struct dn_buf buf = dn_buf_on (text, 64 + (size_t) n * 8);
 
     dn_buf_add (&buf, "spec,gpu\n");
     for (int i = 0; i < n; i++)
         dn_buf_add (&buf, "x=1,y\n");
-    judge (text, &judged);
-    assert_int_equal (judged.evaluation.n_skipped, n);
-    assert_int_equal (judged.evaluation.skipped[DN_SKIPPED_MAX - 1].line,
-                      DN_SKIPPED_MAX + 1);
-    judge_end (&judged);
+    judge (text);
+    assert_int_equal (evaluation->n_skipped, n);
+    assert_int_equal (evaluation->skipped[DN_SKIPPED_MAX - 1].line, DN_SKIPPED_MAX + 1);
 }
