@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include "graph/graph.h"
+#include "rows.h"
 #include "scratch.h"
 #include "tests/unit/networks.h"
 
@@ -16,20 +17,6 @@
 
 /* A file has three sizes; others lie on a parabola. */
 #define RESIZED 0.02
-
-#define LINE_MAX_BYTES 1024
-#define FIELDS_MAX     8
-
-enum field {
-    FIELD_NAME,
-    FIELD_SPEC,
-    FIELD_PARAMS,
-    FIELD_MACS,
-    FIELD_SAVED,
-    FIELD_MASKS,
-    FIELD_TENSORS,
-    FIELD_REFERENCE
-};
 
 static struct dn_spec read_spec (const char *text)
 {
@@ -52,6 +39,7 @@ static struct dn_graph build (const char *text)
     return graph;
 }
 
+/* Of its operators, with their repetitions. */
 static double sum_saved (const struct dn_graph *graph)
 {
     double saved = 0;
@@ -60,7 +48,6 @@ static double sum_saved (const struct dn_graph *graph)
         saved += graph->ops[i].repeat * graph->ops[i].saved;
     return saved;
 }
-
 static double sum_masks (const struct dn_graph *graph)
 {
     double masks = 0;
@@ -70,19 +57,22 @@ static double sum_masks (const struct dn_graph *graph)
     return masks;
 }
 
-/* Build 'spec', which must fail with 'code' and a text that has 'part', and leave an
- * empty graph.
- */
-static void expect_failure (const char *text, enum dn_errc code, const char *part)
+/* Build what a row "spec|error" describes, which must fail and leave an empty graph. */
+static void expect_failures (const char *const rows[], size_t n, enum dn_errc code)
 {
-    struct dn_spec spec = read_spec (text);
-    struct dn_graph graph;
+    for (size_t i = 0; i < n; i++) {
+        struct dn_graph graph;
+        struct dn_spec spec;
+        const char *row[2];
 
-    memset (&graph, 0xff, sizeof (graph));
-    assert_error (dn_graph_build (shipped_networks (), &spec, &graph, &unit_err), part);
-    assert_int_equal (unit_err.code, code);
-    assert_null (graph.ops);
-    assert_int_equal (graph.n_ops, 0);
+        unit_cut (rows[i], row, 2);
+        spec = read_spec (row[0]);
+        memset (&graph, 0xff, sizeof (graph));
+        assert_error (dn_graph_build (shipped_networks (), &spec, &graph, &unit_err),
+                      row[1]);
+        assert_int_equal (unit_err.code, code);
+        assert_true (!graph.ops && graph.n_ops == 0);
+    }
 }
 
 TEST ("bad arguments are refused and freeing twice is harmless")
@@ -100,42 +90,42 @@ TEST ("bad arguments are refused and freeing twice is harmless")
 
 TEST ("an unknown model is named with the nearest known one")
 {
-    expect_failure ("model=resnet5O",
-                    DN_E_RANGE,
-                    "model: 'resnet5O' is not in the zoo, did you mean resnet50?");
-    expect_failure ("model=bert_bas", DN_E_RANGE, "did you mean bert_base?");
-    expect_failure ("model=something_else", DN_E_RANGE, "'something_else'");
-    expect_failure ("batch=1", DN_E_RANGE, "model: missing");
-    expect_failure ("model=nobodys_net,params=1M,flops=1G", DN_E_RANGE, "activations");
+    static const char *const rows[] = {
+        "model=resnet5O|model: 'resnet5O' is not in the zoo, did you mean resnet50?",
+        "model=bert_bas|did you mean bert_base?",
+        "model=something_else|'something_else'",
+        "batch=1|model: missing",
+        "model=nobodys_net,params=1M,flops=1G|activations",
+    };
+
+    expect_failures (rows, DN_N_ELEMENTS (rows), DN_E_RANGE);
 }
 
 TEST ("a network of more parameters than are counted exactly is refused")
 {
-    expect_failure ("model=gpt2,hidden=1000000,heads=1000,layers=4096,seq_len=100M",
-                    DN_E_LIMIT,
-                    "model: gpt2 has");
+    static const char *const row = "model=gpt2,hidden=1000000,heads=1000,layers=4096,"
+                                   "seq_len=100M|model: gpt2 has";
+
+    expect_failures (&row, 1, DN_E_LIMIT);
 }
 
 TEST ("keys that do not fit each other or the model are errors")
 {
-    expect_failure (
-        "model=gpt2,heads=7", DN_E_RANGE, "heads: 7, expected a divisor of hidden 768");
-    expect_failure ("model=gpt2,positions=512",
-                    DN_E_RANGE,
-                    "positions: 512, expected at least seq_len 1024");
-    expect_failure ("model=deepseek_v2_lite,layers=4,dense_layers=5",
-                    DN_E_RANGE,
-                    "dense_layers: 5, expected at most layers 4");
-    expect_failure ("model=gpt2,kv_heads=5", DN_E_RANGE, "kv_heads: 5, expected");
-    expect_failure ("model=resnet50,image=8x8x8", DN_E_RANGE, "image: 3 dimensions");
-    expect_failure ("model=unet,image=8", DN_E_RANGE, "image: 8 is too small");
-    expect_failure ("model=unet,layers=99", DN_E_RANGE, "layers: 99 out of range");
-    expect_failure ("model=bert_base,tgt_len=600", DN_E_RANGE, "tgt_len: 600");
-    expect_failure ("model=gnmt,layers=1",
-                    DN_E_RANGE,
-                    "layers: 1 for gnmt, which is known from 3 to 8");
-    expect_failure (
-        "model=switch_xl4,top_k=5", DN_E_RANGE, "top_k: 5, expected at most experts 4");
+    static const char *const rows[] = {
+        "model=gpt2,heads=7|heads: 7, expected a divisor of hidden 768",
+        "model=gpt2,positions=512|positions: 512, expected at least seq_len 1024",
+        "model=deepseek_v2_lite,layers=4,dense_layers=5|dense_layers: 5, expected at most "
+        "layers 4",
+        "model=gpt2,kv_heads=5|kv_heads: 5, expected",
+        "model=resnet50,image=8x8x8|image: 3 dimensions",
+        "model=unet,image=8|image: 8 is too small",
+        "model=unet,layers=99|layers: 99 out of range",
+        "model=bert_base,tgt_len=600|tgt_len: 600",
+        "model=gnmt,layers=1|layers: 1 for gnmt, which is known from 3 to 8",
+        "model=switch_xl4,top_k=5|top_k: 5, expected at most experts 4",
+    };
+
+    expect_failures (rows, DN_N_ELEMENTS (rows), DN_E_RANGE);
 }
 
 TEST ("keys that the model does not read are reported, not refused")
@@ -196,132 +186,92 @@ static double count_attentions (const char *text, double window)
 
 TEST ("a window is that of the blocks that have one")
 {
-    assert_true (count_attentions ("model=gemma_3_1b", 512) == 22);
-    assert_true (count_attentions ("model=gemma_3_1b", 0) == 4);
-    assert_true (count_attentions ("model=gemma_3_1b,layers=5", 0) == 0);
-    assert_true (count_attentions ("model=gemma_2_2b,window=100", 100) == 13);
-    assert_true (count_attentions ("model=gemma_2_2b,window=100", 0) == 13);
-    assert_true (count_attentions ("model=gpt_oss_20b", 128) == 12);
-    assert_true (count_attentions ("model=gpt_oss_20b", 0) == 12);
-    assert_true (count_attentions ("model=mistral_7b,window=64", 64) == 32);
-    assert_true (count_attentions ("model=modernbert_base", 128) == 14);
-    assert_true (count_attentions ("model=modernbert_base", 0) == 8);
+    assert_numbers ("22 4 0",
+                    count_attentions ("model=gemma_3_1b", 512),
+                    count_attentions ("model=gemma_3_1b", 0),
+                    count_attentions ("model=gemma_3_1b,layers=5", 0));
+    assert_numbers ("13 13",
+                    count_attentions ("model=gemma_2_2b,window=100", 100),
+                    count_attentions ("model=gemma_2_2b,window=100", 0));
+    assert_numbers ("12 12",
+                    count_attentions ("model=gpt_oss_20b", 128),
+                    count_attentions ("model=gpt_oss_20b", 0));
+    assert_numbers ("32 14 8",
+                    count_attentions ("model=mistral_7b,window=64", 64),
+                    count_attentions ("model=modernbert_base", 128),
+                    count_attentions ("model=modernbert_base", 0));
 }
 
 TEST ("a hybrid's few attentions keep their share of the layers")
 {
-    assert_true (count_attentions ("model=jamba_v0.1", 0) == 4);
-    assert_true (count_attentions ("model=jamba_v0.1,layers=16", 0) == 2);
-    assert_true (count_attentions ("model=nemotron_h_8b", 0) == 4);
-    assert_true (count_attentions ("model=granite_4.0_h_tiny,layers=4", 0) == 1);
+    assert_numbers ("4 2 4 1",
+                    count_attentions ("model=jamba_v0.1", 0),
+                    count_attentions ("model=jamba_v0.1,layers=16", 0),
+                    count_attentions ("model=nemotron_h_8b", 0),
+                    count_attentions ("model=granite_4.0_h_tiny,layers=4", 0));
 }
 
-/* Cut one line of the reference table in place. A field may be quoted. */
-static int cut_fields (char *line, char *fields[FIELDS_MAX])
-{
-    int n = 0;
-
-    while (line && n < FIELDS_MAX) {
-        char end = *line == '"' ? '"' : ',';
-
-        line += end == '"';
-        fields[n++] = line;
-        line = strchr (line, end);
-        if (!line)
-            break;
-        *line++ = '\0';
-        if (end == '"' && *line == ',')
-            line++;
-    }
-    return n;
-}
-
-static void expect_near (const char *spec,
-                         const char *what,
+static void expect_near (const struct dn_row *row,
+                         const char *column,
                          double found,
-                         const char *expected,
                          double tolerance)
 {
+    const char *expected = rows_get (row, column);
     double value = strtod (expected, NULL);
 
-    if (expected[0] == '\0')
-        return;
-    if (fabs (found - value) > tolerance * value)
-        fail_msg ("%s: %s %.0f, expected %.0f", spec, what, found, value);
+    if (expected[0] != '\0' && fabs (found - value) > tolerance * value)
+        fail_msg (
+            "%s: %s %.0f, expected %.0f", rows_get (row, "spec"), column, found, value);
 }
 
-static void check_row (char *fields[FIELDS_MAX])
+static int check_row (const struct dn_row *row, void *n_rows, struct dn_err *err)
 {
-    const char *spec = fields[FIELD_SPEC];
+    const char *spec = rows_get (row, "spec");
     struct dn_graph graph = build (spec);
-    bool resized = dn_networks_find (shipped_networks (), fields[FIELD_NAME])
+    bool resized = dn_networks_find (shipped_networks (), rows_get (row, "name"))
                    && strchr (spec, ',');
-    double exact = resized ? RESIZED : 0;
 
-    expect_near (spec, "params", graph.params, fields[FIELD_PARAMS], exact);
-    expect_near (spec, "tensors", graph.tensors, fields[FIELD_TENSORS], 0);
-    expect_near (
-        spec, "macs", graph.flops / 2, fields[FIELD_MACS], resized ? RESIZED : 0.01);
-    expect_near (
-        spec, "saved", sum_saved (&graph), fields[FIELD_SAVED], SAVED_TOLERANCE);
-    if (strtod (fields[FIELD_MASKS], NULL) > 1e6)
-        expect_near (
-            spec, "masks", sum_masks (&graph), fields[FIELD_MASKS], SAVED_TOLERANCE);
+    expect_near (row, "params", graph.params, resized ? RESIZED : 0);
+    expect_near (row, "tensors", graph.tensors, 0);
+    expect_near (row, "forward_macs", graph.flops / 2, resized ? RESIZED : 0.01);
+    expect_near (row, "saved", sum_saved (&graph), SAVED_TOLERANCE);
+    if (strtod (rows_get (row, "masks"), NULL) > 1e6)
+        expect_near (row, "masks", sum_masks (&graph), SAVED_TOLERANCE);
+    ++*(int *) n_rows;
+    return 0;
 }
 
 TEST ("every reference is met in parameters, MACs and saved elements")
 {
-    char line[LINE_MAX_BYTES];
-    FILE *file = tree_open ("tests/data/zoo.csv");
     int n_rows = 0;
 
-    while (fgets (line, sizeof (line), file)) {
-        char *fields[FIELDS_MAX];
-
-        line[strcspn (line, "\n")] = '\0';
-        if (cut_fields (line, fields) == FIELDS_MAX
-            && strcmp (fields[FIELD_NAME], "name") != 0) {
-            check_row (fields);
-            n_rows++;
-        }
-    }
-    fclose (file);
+    rows_each ("zoo.csv", check_row, &n_rows);
     assert_true (n_rows > 40);
 }
 
 /* Is there a row of the reference table for 'name'? */
-static bool has_reference (FILE *file, const char *name)
+static bool has_reference (const char *table, const char *name)
 {
-    char line[LINE_MAX_BYTES];
-    size_t len = strlen (name);
-
-    rewind (file);
-    while (fgets (line, sizeof (line), file)) {
-        if (strncmp (line, name, len) == 0 && line[len] == ',')
-            return true;
-    }
-    return false;
+    return strstr (table, unit_text ("\n%s,", name)) != NULL;
 }
 
 TEST ("every name of the zoo has a reference")
 {
-    FILE *file = tree_open ("tests/data/zoo.csv");
+    char *table = unit_keep (tree_text ("tests/data/zoo.csv"), free);
     const char *name;
 
     for (int i = 0; (name = dn_zoo_at (shipped_networks (), i).name); i++) {
-        char *plain;
-
         /* NAME.HEAD is NAME with another head. */
-        plain = unit_text ("%s", name);
+        char *plain = unit_text ("%s", name);
+
         if (strrchr (plain, '.'))
             *strrchr (plain, '.') = '\0';
-        if (!has_reference (file, name)
+        if (!has_reference (table, name)
             && !(dn_networks_find (shipped_networks (), name)
                  && dn_networks_find (shipped_networks (), plain)
-                 && has_reference (file, plain)))
+                 && has_reference (table, plain)))
             fail_msg ("%s has no reference", name);
     }
-    fclose (file);
 }
 
 TEST ("twice the image is four times the convolutions")
@@ -352,19 +302,13 @@ TEST ("layers override a name, and families are general names")
 
 TEST ("an alias of a family builds the row that it stands for")
 {
-    static const struct {
-        const char *alias;
-        const char *row;
-    } aliases[] = {
-        {"model=transformer", "model=gpt2"},
-        {"model=rnn", "model=lstm_lm"},
-        {"model=recsys", "model=dlrm"},
-        /* End of aliases */
-    };
+    static const char *const aliases[][2] = {{"model=transformer", "model=gpt2"},
+                                             {"model=rnn", "model=lstm_lm"},
+                                             {"model=recsys", "model=dlrm"}};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (aliases); i++) {
-        struct dn_graph alias = build (aliases[i].alias);
-        struct dn_graph row = build (aliases[i].row);
+        struct dn_graph alias = build (aliases[i][0]);
+        struct dn_graph row = build (aliases[i][1]);
 
         assert_true (alias.params == row.params);
         assert_true (alias.flops == row.flops);
@@ -405,9 +349,7 @@ TEST ("only the first operator reads the sample")
     assert_int_equal (n_first, 1);
     assert_true (graph.ops[0].first);
     assert_int_equal (graph.ops[0].kind, DN_OP_CONV);
-    assert_true (graph.ops[0].m == 112 * 112);
-    assert_true (graph.ops[0].n == 64);
-    assert_true (graph.ops[0].k == 3 * 7 * 7);
+    assert_numbers ("12544 64 147", graph.ops[0].m, graph.ops[0].n, graph.ops[0].k);
 }
 
 TEST ("given totals are met exactly")
