@@ -4,8 +4,6 @@
  */
 #include "reading.h"
 
-#include <glob.h>
-
 #include "hardware/gpu_names.h"
 #include "rows.h"
 #include "scene.h"
@@ -311,22 +309,6 @@ TEST ("candidates that cannot run the request are blocked")
                      "3 nodes are needed or excluded, 2 of its 2");
 }
 
-/* The whole catalogue of the tree. */
-static void add_shipped (void)
-{
-    const char *top = getenv ("srcdir");
-    glob_t found;
-
-    assert_int_equal (
-        glob (unit_text ("%s/etc/hardware/*.conf", top ? top : "."), 0, NULL, &found),
-        0);
-    for (size_t i = 0; i < found.gl_pathc; i++)
-        scene_catalogue_add (
-            &catalogue,
-            unit_text ("etc/hardware/%s", strrchr (found.gl_pathv[i], '/') + 1));
-    globfree (&found);
-}
-
 /* That name of a driver, and GiB (0: by the name alone), is that device, or "none". */
 static void assert_product (const char *product, double gib, const char *expected)
 {
@@ -348,7 +330,7 @@ static int check_product (const struct dn_row *row, void *context, struct dn_err
 
 TEST ("products of a driver are devices of the catalogue")
 {
-    add_shipped ();
+    scene_shipped (&catalogue);
     rows_each ("gpu_products.csv", check_product, NULL);
     assert_product ("", 16, "none");
     assert_product ("\xc3\x28 \n\t;$(reboot)", 16, "none");

@@ -7,8 +7,6 @@
 #include "predict/stages.h"
 #include "white.h"
 
-#include <glob.h>
-
 static struct dn_estimate estimate_on (const char *text,
                                        const struct dn_device *device,
                                        double cpus_per_gpu)
@@ -27,43 +25,29 @@ static double stage (const char *text, enum dn_stage stage)
     return estimate (text).stage_s[stage];
 }
 
+/* Its input, with so many CPUs. */
+static double input_s (const char *text, double cpus_per_gpu)
+{
+    return estimate_on (text, NULL, cpus_per_gpu).stage_s[DN_STAGE_INPUT];
+}
+
 /* A copy of the scene's A100, without what points into the scene. */
 static struct dn_device a100 (void)
 {
-    struct dn_site *site = scene_site ("");
-    struct dn_device device = site->catalogue.devices[A100];
-
-    return device;
+    return scene_site ("")->catalogue.devices[A100];
 }
 
 /* --- data --------------------------------------------------------------------------
  */
 
-static void read_catalogue (struct dn_catalogue *catalogue)
-{
-    const char *dir = getenv ("srcdir");
-    glob_t files;
-
-    assert_int_equal (
-        glob (unit_text ("%s/etc/hardware/*.conf", dir ? dir : "."), 0, NULL, &files),
-        0);
-    for (size_t i = 0; i < files.gl_pathc; i++)
-        scene_catalogue_add (catalogue, strstr (files.gl_pathv[i], "etc/hardware/"));
-    globfree (&files);
-    assert_int_equal (dn_catalogue_link (catalogue, NULL), 0);
-}
-
 /* 'network' with input= against the same without any input and with one by the host. */
 static void check_input_on_gpu (const char *network, const struct dn_device *device)
 {
-    char text[200];
-    struct dn_estimate none;
-    struct dn_estimate gpu;
+    struct dn_estimate none =
+        estimate_on (unit_text ("%s,input=synthetic", network), device, 0);
+    struct dn_estimate gpu =
+        estimate_on (unit_text ("%s,input=gpu", network), device, 0);
 
-    snprintf (text, sizeof (text), "%s,input=synthetic", network);
-    none = estimate_on (text, device, 0);
-    snprintf (text, sizeof (text), "%s,input=gpu", network);
-    gpu = estimate_on (text, device, 0);
     if (gpu.step_s.p50 < none.step_s.p50
         || gpu.step_s.p50 > (none.step_s.p50 + gpu.stage_s[DN_STAGE_INPUT]) * 1.0001)
         fail_msg ("%s on %s: %g s, without input %g, its kernels %g",
@@ -89,7 +73,8 @@ TEST ("Decoding on the GPU adds no more than its kernels")
         "model=ncf,batch=4096"};
     struct dn_catalogue catalogue = {0};
 
-    read_catalogue (&catalogue);
+    scene_shipped (&catalogue);
+    assert_done (dn_catalogue_link (&catalogue, &unit_err));
     assert_true (catalogue.n_devices > 20);
     for (size_t i = 0; i < DN_N_ELEMENTS (networks); i++)
         for (int k = 0; k < catalogue.n_devices; k++)
@@ -109,42 +94,33 @@ TEST ("Tokens cost nearly nothing, raw text more")
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
         struct dn_estimate e = estimate (texts[i]);
         char *none = unit_text ("%s,input=synthetic", texts[i]);
+        char *raw = unit_text ("%s,decode=text", texts[i]);
 
         assert_true (e.stage_s[DN_STAGE_INPUT] > 0);
         assert_true (e.step_s.p50 < 1.01 * estimate (none).step_s.p50);
-        assert_true (estimate_on (unit_text ("%s,decode=text", texts[i]), NULL, 1)
-                         .stage_s[DN_STAGE_INPUT]
-                     > 3 * estimate_on (texts[i], NULL, 1).stage_s[DN_STAGE_INPUT]);
+        assert_true (input_s (raw, 1) > 3 * input_s (texts[i], 1));
     }
 }
 
 TEST ("Small pictures are arrays")
 {
     const char *arrays = "model=resnet18,image=32,classes=10,stem=cifar,batch=512";
-    const char *files = "model=resnet18,image=32,classes=10,stem=cifar,batch=512,"
-                        "decode=jpeg";
     struct dn_estimate a = estimate_on (arrays, NULL, 2);
-    struct dn_estimate b = estimate_on (files, NULL, 2);
+    struct dn_estimate b = estimate_on (unit_text ("%s,decode=jpeg", arrays), NULL, 2);
 
     assert_true (5 * a.stage_s[DN_STAGE_INPUT] < b.stage_s[DN_STAGE_INPUT]);
     assert_true (a.cpus_per_gpu < b.cpus_per_gpu);
     assert_true (a.cpus_per_gpu >= 2);
-    assert_true (estimate_on ("model=resnet18,image=64,batch=256", NULL, 2)
-                     .stage_s[DN_STAGE_INPUT]
-                 > 0.25);
+    assert_true (input_s ("model=resnet18,image=64,batch=256", 2) > 0.25);
 }
 
 TEST ("Stored pictures are decoded and then resized")
 {
-    double usual =
-        estimate_on ("model=resnet50,batch=64", NULL, 4).stage_s[DN_STAGE_INPUT];
-    double small = estimate_on ("model=resnet50,batch=64,sample_bytes=11000", NULL, 4)
-                       .stage_s[DN_STAGE_INPUT];
-    double large = estimate_on ("model=resnet50,batch=64,sample_bytes=1100000", NULL, 4)
-                       .stage_s[DN_STAGE_INPUT];
+    double usual = input_s ("model=resnet50,batch=64", 4);
+    double small = input_s ("model=resnet50,batch=64,sample_bytes=11000", 4);
+    double large = input_s ("model=resnet50,batch=64,sample_bytes=1100000", 4);
     double resized =
-        estimate_on ("model=resnet50,batch=64,image=448,sample_bytes=110000", NULL, 4)
-            .stage_s[DN_STAGE_INPUT];
+        input_s ("model=resnet50,batch=64,image=448,sample_bytes=110000", 4);
 
     assert_true (small < 0.7 * usual && small > 0.3 * usual);
     assert_true (large > 4 * usual && large < 10 * usual);
@@ -156,18 +132,14 @@ TEST ("Augmentation costs cores, by the samples' elements")
 {
     const char *image = "model=resnet50,batch=64,sample_bytes=110000";
     const char *volume = "model=nnunet_3d,batch=2,framework=pytorch";
-    double plain = estimate_on (image, NULL, 1).stage_s[DN_STAGE_INPUT];
-    double heavy = estimate_on (unit_text ("%s,augment=heavy", image), NULL, 1)
-                       .stage_s[DN_STAGE_INPUT];
+    double plain = input_s (image, 1);
+    double heavy = input_s (unit_text ("%s,augment=heavy", image), 1);
 
-    assert_near (estimate_on (unit_text ("%s,augment=none", image), NULL, 1)
-                     .stage_s[DN_STAGE_INPUT],
-                 plain);
+    assert_near (input_s (unit_text ("%s,augment=none", image), 1), plain);
     assert_true (heavy > 3.5 * plain && heavy < 4.5 * plain);
     /* Networks whose programs always do it: 500 patches took nnU-Net 160 s with 6
      * cores, 0.64 s for two. */
-    assert_true (estimate_on (volume, NULL, 6).stage_s[DN_STAGE_INPUT] > 0.3);
-    assert_true (estimate_on (volume, NULL, 6).stage_s[DN_STAGE_INPUT] < 0.9);
+    assert_true (input_s (volume, 6) > 0.3 && input_s (volume, 6) < 0.9);
     assert_true (estimate (volume).cpus_per_gpu > 6);
     assert_int_equal (estimate (unit_text ("%s,augment=none", volume)).cpus_per_gpu, 2);
     /* DALI does it on the GPU. */
@@ -184,15 +156,11 @@ TEST ("Loaders that the job starts keep a core each")
 
 TEST ("Loaders in Python need more cores")
 {
-    int64_t torch =
-        estimate ("model=resnet50,batch=256,precision=fp16,framework=pytorch")
-            .cpus_per_gpu;
-    int64_t tensorflow =
-        estimate ("model=resnet50,batch=256,precision=fp16,framework=tensorflow")
-            .cpus_per_gpu;
+    const char *net = "model=resnet50,batch=256,precision=fp16,framework=";
+    int64_t torch = estimate (unit_text ("%spytorch", net)).cpus_per_gpu;
+    int64_t tensorflow = estimate (unit_text ("%stensorflow", net)).cpus_per_gpu;
 
-    assert_true (torch > 2 * tensorflow);
-    assert_true (tensorflow > 4);
+    assert_true (torch > 2 * tensorflow && tensorflow > 4);
 }
 
 TEST ("Cores of the usual node feed fast devices")
@@ -242,15 +210,12 @@ TEST ("Compiled code launches kernels without a framework")
 TEST ("Loops that run ahead of the device hide their time")
 {
     const struct dn_constants *k = &dn_constants_default;
-    const char *ahead =
-        "model=resnet50,batch=256,precision=fp16,input=synthetic,compile=1,"
-        "framework=jax";
-    const char *waits =
-        "model=resnet50,batch=256,precision=fp16,input=synthetic,compile=1,"
-        "framework=tensorflow";
+    const char *net =
+        "model=resnet50,batch=256,precision=fp16,input=synthetic,compile=1,framework=";
+    double ahead = estimate (unit_text ("%sjax", net)).step_s.p50;
     double fixed = k->step_s * k->graph_launch * k->host_new;
 
-    assert_near (estimate (waits).step_s.p50, estimate (ahead).step_s.p50 + fixed);
+    assert_near (estimate (unit_text ("%stensorflow", net)).step_s.p50, ahead + fixed);
     assert_true (estimate ("model=mlp,batch=1,framework=jax").step_s.p50
                  >= 0.999 * fixed);
 }
@@ -326,15 +291,12 @@ TEST ("Gradients of an embedding are exposed")
 {
     struct dn_device device = a100 ();
     double tables = 50257.0 * 768 + 1024 * 768;
+    struct dn_estimate e;
 
     device.measured.ring = 10e9;
-    assert_true (estimate_on ("model=gpt2,batch=64,precision=bf16,gpus=8", &device, 0)
-                     .stage_s[DN_STAGE_EXPOSED]
-                 > 2 * 7.0 / 8 * 4 * tables / 10e9);
-    assert_true (estimate_on ("model=gpt2,batch=64,precision=bf16,gpus=8", &device, 0)
-                     .stage_s[DN_STAGE_EXPOSED]
-                 < estimate_on ("model=gpt2,batch=64,precision=bf16,gpus=8", &device, 0)
-                       .stage_s[DN_STAGE_COMMUNICATION]);
+    e = estimate_on ("model=gpt2,batch=64,precision=bf16,gpus=8", &device, 0);
+    assert_true (e.stage_s[DN_STAGE_EXPOSED] > 2 * 7.0 / 8 * 4 * tables / 10e9);
+    assert_true (e.stage_s[DN_STAGE_EXPOSED] < e.stage_s[DN_STAGE_COMMUNICATION]);
 }
 
 /* Gradients do not pass the network while tokens do. */

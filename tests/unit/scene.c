@@ -4,6 +4,8 @@
  */
 #include "unit.h"
 
+#include <glob.h>
+
 #include "scene.h"
 #include "scratch.h"
 
@@ -39,6 +41,19 @@ void scene_generations (struct dn_catalogue *catalogue)
 {
     scene_catalogue_add (catalogue, "etc/hardware/generations.conf");
     assert_done (dn_catalogue_link (catalogue, &unit_err));
+}
+
+void scene_shipped (struct dn_catalogue *catalogue)
+{
+    const char *top = getenv ("srcdir");
+    glob_t found;
+
+    assert_int_equal (
+        glob (unit_text ("%s/etc/hardware/*.conf", top ? top : "."), 0, NULL, &found),
+        0);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        scene_catalogue_add (catalogue, strstr (found.gl_pathv[i], "etc/hardware/"));
+    globfree (&found);
 }
 
 const struct dn_generation *scene_generation (const char *name)

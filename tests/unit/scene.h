@@ -21,6 +21,9 @@ const struct dn_site *scene_plain (void);
 /* Add a file of the source tree, such as etc/hardware/t4_16gb.conf. */
 void scene_catalogue_add (struct dn_catalogue *catalogue, const char *path);
 
+/* Add all of etc/hardware. */
+void scene_shipped (struct dn_catalogue *catalogue);
+
 /* Read the generations of etc/hardware into the catalogue, and connect its devices. */
 void scene_generations (struct dn_catalogue *catalogue);
 
