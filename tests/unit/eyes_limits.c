@@ -12,6 +12,8 @@
 #define QOS(name, limits)   "Qos Name=" name "\n" limits
 #define LIMIT(scope, rest)  "Limit Scope=" scope " Tres=" rest "\n"
 #define ASSOC(rest, limits) "Assoc Account=" rest "\n" limits
+#define OF(user)            "a User=" user " Default=yes"
+#define ME                  OF ("1000")
 #define OF_V100(name)       QOS (name, LIMIT ("job", "gres/gpu:v100 Count=0"))
 #define OF_Q(scope, rest)   QOS ("q", LIMIT (scope, rest))
 
@@ -86,16 +88,8 @@ static const struct row limits[] = {
     {OF_Q ("min_job", "billing Count=80"), "q", true, false, "PerJob=billing=80"},
     /* The QOS that a job has without naming it. */
     {OF_V100 ("normal"), NULL, false, true, NULL},
-    {OF_V100 ("normal") QOS ("q", "") ASSOC ("a User=1000 Default=yes QOS=q", ""),
-     NULL,
-     true,
-     true,
-     NULL},
-    {OF_V100 ("q") ASSOC ("a User=1000 Default=yes QOS=q", ""),
-     NULL,
-     false,
-     true,
-     NULL},
+    {OF_V100 ("normal") QOS ("q", "") ASSOC (ME " QOS=q", ""), NULL, true, true, NULL},
+    {OF_V100 ("q") ASSOC (ME " QOS=q", ""), NULL, false, true, NULL},
 };
 
 TEST ("limits of a QOS are kept")
@@ -104,15 +98,15 @@ TEST ("limits of a QOS are kept")
         decide_row (&limits[i], "", 0);
 }
 
-#define ONE_LINE(type, device)                                                         \
+#define ONE_LINE(type, device, cost)                                                   \
     "Gpu Type=" type " Device=" device                                                 \
-    " PerNode=4 NodeCpus=96 NodeMemory=512000 Partitions=ALL "
+    " PerNode=4 NodeCpus=96 NodeMemory=512000 Partitions=ALL Cost=" cost "\n"
 
 /* As without a snapshot: what is not known does not bind. */
 TEST ("limits of a stale snapshot are not known")
 {
-    static const char conf[] = ONE_LINE ("v100", "v100_16gb") "Cost=1\n" ONE_LINE (
-        "a100", "a100_40gb") "Cost=4\n";
+    static const char conf[] =
+        ONE_LINE ("v100", "v100_16gb", "1") ONE_LINE ("a100", "a100_40gb", "4");
     struct row row = {
         OF_V100 ("q") LIMIT ("min_job", "cpu Count=80"), "q", false, false, NULL};
 
@@ -125,30 +119,26 @@ TEST ("limits of associations are kept")
 {
 #define V0   LIMIT ("job", "gres/gpu:v100 Count=0")
 #define ROOT ASSOC ("root", LIMIT ("group", "gres/gpu:v100 Count=0"))
-#define MINE "a User=1000 Default=yes"
 #define IN   "a User=1000 Partition="
     static const struct {
         const char *rows;
         const char *account;
         bool moved;
     } cases[] = {
-        {ASSOC (MINE, V0), NULL, false},
-        {ASSOC (MINE, V0), "a", false},
-        {ASSOC (MINE, V0), "A", false},
-        {ASSOC (MINE, V0), "b", true},
+        {ASSOC (ME, V0), NULL, false},
+        {ASSOC (ME, V0), "a", false},
+        {ASSOC (ME, V0), "A", false},
+        {ASSOC (ME, V0), "b", true},
         {ASSOC ("a User=1000", V0), NULL, true},
-        {ASSOC ("a User=1001 Default=yes", V0), NULL, true},
-        {ASSOC ("a User=999 Default=yes", V0) ASSOC (MINE, "")
-             ASSOC ("a User=1001 Default=yes", V0),
-         NULL,
-         true},
+        {ASSOC (OF ("1001"), V0), NULL, true},
+        {ASSOC (OF ("999"), V0) ASSOC (ME, "") ASSOC (OF ("1001"), V0), NULL, true},
         /* Of an account above. */
-        {ASSOC ("a Parent=1", "") ROOT ASSOC (MINE " Parent=0", ""), NULL, false},
-        {ASSOC ("a", "") ROOT ASSOC (MINE " Parent=0", ""), NULL, true},
+        {ASSOC ("a Parent=1", "") ROOT ASSOC (ME " Parent=0", ""), NULL, false},
+        {ASSOC ("a", "") ROOT ASSOC (ME " Parent=0", ""), NULL, true},
         /* That of the partition goes before the other. */
-        {ASSOC (MINE, "") ASSOC (IN "gpu Default=yes", V0), NULL, false},
-        {ASSOC (MINE, V0) ASSOC (IN "gpu Default=yes", ""), NULL, true},
-        {ASSOC (MINE, "") ASSOC (IN "other Default=yes", V0), NULL, true},
+        {ASSOC (ME, "") ASSOC (IN "gpu Default=yes", V0), NULL, false},
+        {ASSOC (ME, V0) ASSOC (IN "gpu Default=yes", ""), NULL, true},
+        {ASSOC (ME, "") ASSOC (IN "other Default=yes", V0), NULL, true},
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
@@ -160,12 +150,13 @@ TEST ("limits of associations are kept")
     }
 #undef V0
 #undef ROOT
-#undef MINE
 #undef IN
 }
 
 TEST ("names of a job may be anything")
 {
+    static const char rows[] =
+        IDLE OF_V100 ("q") ASSOC ("q User=1000", LIMIT ("job", "cpu Count=0"));
     char *name = unit_keep (malloc (100000), free);
     const char *const odd[] = {"", ",", "\xff\xfe", "%s%n", "q\n", "*", name};
 
@@ -176,11 +167,7 @@ TEST ("names of a job may be anything")
 
         job.account = job.partition = odd[i];
         job.memory_default = true;
-        scene_see ("",
-                   IDLE OF_V100 ("q")
-                       ASSOC ("q User=1000", LIMIT ("job", "cpu Count=0")),
-                   0,
-                   &job);
+        scene_see ("", rows, 0, &job);
     }
 }
 
@@ -218,6 +205,7 @@ TEST ("the billing of a partition is kept")
 
 TEST ("memory follows the CPUs as the partition says")
 {
+#define PER_CPU "DefMemPerCPU=2000"
 #define WITH(keys)                                                                     \
     A100_IDLE V100_IDLE "Partition Name=gpu Default=yes Up=yes " keys "\n"             \
                         "Partition Name=long Up=yes DefMemPerCPU=3000\n"
@@ -239,12 +227,12 @@ TEST ("memory follows the CPUs as the partition says")
         {WITH ("DefMemPerCPU=2000"), "gpu,long", false, DN_UNSET, "may depend on"},
         {WITH ("DefMemPerCPU=3000"), "gpu,long", false, 80 * 3000, ""},
         {WITH ("DefMemPerCPU=3000"), "gpu,lost", false, DN_UNSET, "may depend on"},
-        {WITH ("DefMemPerCPU=2000 MaxMemPerCPU=2000"),
+        {WITH (PER_CPU " MaxMemPerCPU=2000"),
          NULL,
          false,
          DN_UNSET,
-         "its memory per CPU would be above the MaxMemPerCPU"},
-        {WITH ("DefMemPerCPU=2000 MaxMemPerCPU=160000"), NULL, false, 160000, ""},
+         "above the MaxMemPer"},
+        {WITH (PER_CPU " MaxMemPerCPU=160000"), NULL, false, 160000, ""},
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
@@ -262,10 +250,12 @@ TEST ("memory follows the CPUs as the partition says")
         scene_need_reason (advice, cases[i].reason);
     }
 #undef WITH
+#undef PER_CPU
 }
 
-#define GPU(keys) A100_IDLE "Partition Name=gpu Default=yes Up=yes" keys "\n"
-#define HOUR(of)  of " MaxWall=3600\n"
+#define GPU(keys)   A100_IDLE "Partition Name=gpu Default=yes Up=yes" keys "\n"
+#define HOUR(of)    of " MaxWall=3600\n"
+#define OF_HOUR(of) A100_IDLE QUEUE HOUR (of)
 
 TEST ("no limit is set above that of the partition or QOS")
 {
@@ -276,13 +266,10 @@ TEST ("no limit is set above that of the partition or QOS")
     } cases[] = {
         {GPU (" MaxTime=604800"), NULL, true},
         {GPU (" MaxTime=3600"), NULL, false},
-        {A100_IDLE QUEUE HOUR ("Qos Name=q"), "q", false},
-        {A100_IDLE QUEUE HOUR ("Qos Name=q") "Qos Name=n\n", "n", true},
-        {A100_IDLE QUEUE HOUR ("Assoc Account=a User=1000 Default=yes"), NULL, false},
-        {A100_IDLE QUEUE HOUR (
-             "Assoc Account=root") "Assoc Account=a User=1000 Default=yes Parent=0\n",
-         NULL,
-         false},
+        {OF_HOUR ("Qos Name=q"), "q", false},
+        {OF_HOUR ("Qos Name=q") "Qos Name=n\n", "n", true},
+        {OF_HOUR ("Assoc Account=" ME), NULL, false},
+        {OF_HOUR ("Assoc Account=root") ASSOC (ME " Parent=0", ""), NULL, false},
         {GPU (" QOS=p") HOUR ("Qos Name=p"), NULL, false},
     };
 
@@ -302,7 +289,9 @@ TEST ("no limit is set above that of the partition or QOS")
 /* Slurm charges the limit: a lower one would pass them. */
 TEST ("limits of TRES minutes keep the time limit")
 {
-#define MINE    "Assoc Account=a User=1000 Default=yes"
+#define MINE    "Assoc Account=" ME
+#define PART    "Partition Name=gpu Default=yes Up=yes QOS="
+#define LAB     "Assoc Account=lab Parent=1\nAssoc Account=root"
 #define CHARGED " Minutes=yes\n"
     static const struct {
         const char *rows;
@@ -318,17 +307,11 @@ TEST ("limits of TRES minutes keep the time limit")
         {"Qos Name=q" CHARGED MINE " QOS=q\n", NULL, "the QOS 'q' limits minutes"},
         {MINE CHARGED, NULL, "the account 'a' limits minutes"},
         {"Assoc Account=a User=1001 Default=yes" CHARGED, NULL, NULL},
-        {"Assoc Account=lab Parent=1\nAssoc Account=root" CHARGED MINE " Parent=0\n",
-         NULL,
-         "the account 'root' limits minutes"},
+        {LAB CHARGED MINE " Parent=0\n", NULL, "the account 'root' limits minutes"},
         {"Qos Name=p" CHARGED, "p", "the QOS 'p' limits minutes"},
         {"Partition Name=fast Up=yes QOS=p\nQos Name=p" CHARGED, NULL, NULL},
-        {"Partition Name=gpu Default=yes Up=yes QOS=p\nQos Name=p" CHARGED,
-         NULL,
-         "the partition's QOS 'p' limits minutes"},
-        {"Partition Name=gpu Default=yes Up=yes QOS=new\nQos Name=p\n",
-         NULL,
-         "its QOS is not in the snapshot"},
+        {PART "p\nQos Name=p" CHARGED, NULL, "the partition's QOS 'p' limits minutes"},
+        {PART "new\nQos Name=p\n", NULL, "its QOS is not in the snapshot"},
     };
     static const char *const confs[] = {"GpuType=keep\nTimeLimit=time_min\n",
                                         "GpuType=keep\nTimeLimit=limit\n"};
@@ -348,6 +331,8 @@ TEST ("limits of TRES minutes keep the time limit")
             fail_msg ("case %zu", i / 2);
     }
 #undef MINE
+#undef PART
+#undef LAB
 #undef CHARGED
 }
 
@@ -378,16 +363,14 @@ TEST ("a known reservation keeps the limit that would run into it")
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_job job = scene_job ();
         struct dn_advice *advice;
-        char *rows;
-
-        job.partition = "gpu";
-        rows =
+        char *rows =
             unit_text (A100_IDLE QUEUE "Group Type=a100" SCENE_SHAPE
                                        "Partitions=%s ReservedFrom=%d ReservedUntil=%d "
                                        "Nodes=1 Up=1 Idle=0,0,0,0,1\n",
                        cases[i].partitions,
                        SCENE_NOW + cases[i].from_s,
                        SCENE_NOW + cases[i].from_s + 3600);
+        job.partition = "gpu";
         advice = scene_see ("GpuType=keep\nTimeLimit=limit\n", rows, 0, &job);
         if ((advice->decision.time_limit_s != DN_UNSET) != cases[i].lowered)
             fail_msg ("case %zu", i);
@@ -424,9 +407,7 @@ TEST ("a move to another partition asks its snapshot")
         {TWO ("Up=yes AllowQOS=q"), "y", "may not admit"},
         {TWO ("Up=yes MaxNodes=0"), "y", "its partition allows fewer nodes"},
         {TWO ("Up=yes MaxMemPerNode=1000"), "y", "limits the memory of a job"},
-        {TWO ("Up=yes QOS=p") QOS ("p", LIMIT ("job", "gres/gpu:v100 Count=1")),
-         "y",
-         "of the partition's QOS 'p'"},
+        {TWO ("Up=yes QOS=p") OF_V100 ("p"), "y", "of the partition's QOS 'p'"},
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
