@@ -10,8 +10,6 @@
 #include "scratch.h"
 #include "tests/unit/networks.h"
 
-#define LINE_MAX_BYTES 1024
-
 #define LLAMA                                                                          \
     "\"model_type\":\"llama\",\"num_hidden_layers\":2,\"hidden_size\":64,"             \
     "\"num_attention_heads\":4,\"intermediate_size\":100,\"vocab_size\":1000"
@@ -25,16 +23,20 @@ static struct dn_spec read_config (const char *text)
     return spec;
 }
 
-/* The text is refused with 'part', and the specification stays. */
-static void expect_bad (const char *text, const char *part)
+/* A row "text|error" (unit_cut ()): the text is refused, and the specification stays. A
+ * text ",key:value" is added to LLAMA.
+ */
+static void expect_bad (const char *row)
 {
     struct dn_spec spec = dn_spec_empty ();
     struct dn_spec before = spec;
+    const char *bad[2];
 
-    if (dn_hf_config_read (dn_span_of (text), &spec, &unit_err) == 0)
-        fail_msg ("'%s' was read", text);
+    unit_cut (row[0] == ',' ? unit_text ("{%s%s", LLAMA, row) : row, bad, 2);
+    if (row[0] == ',')
+        bad[0] = unit_text ("%s}", bad[0]);
+    assert_error (dn_hf_config_read (dn_span_of (bad[0]), &spec, &unit_err), bad[1]);
     assert_contains (unit_err.text, "config.json: ");
-    assert_contains (unit_err.text, part);
     assert_memory_equal (&spec, &before, sizeof (spec));
 }
 
@@ -57,18 +59,14 @@ static void check_line (const char *line)
 
 TEST ("every configuration has the parameters of its reference")
 {
-    char line[LINE_MAX_BYTES];
-    FILE *file = tree_open ("tests/data/hf_configs.txt");
+    char *rest = unit_keep (tree_text ("tests/data/hf_configs.txt"), free);
     int n = 0;
 
-    while (fgets (line, sizeof (line), file)) {
-        line[strcspn (line, "\n")] = '\0';
+    for (char *line; (line = strsep (&rest, "\n"));)
         if (line[0] != '#' && line[0] != '\0') {
             check_line (line);
             n++;
         }
-    }
-    fclose (file);
     assert_true (n > 100);
 }
 
@@ -111,17 +109,16 @@ TEST ("fields become keys")
 
 TEST ("a decoder without its encoder is refused")
 {
-    static const char alone[] = "is a decoder alone, which no key states: export it";
-
+#define ALONE "}|is a decoder alone, which no key states: export it"
     read_config (SIDES ("bart", "BartForConditionalGeneration") "}");
     read_config (SIDES ("marian", "MarianMTModel") ",\"is_encoder_decoder\":true}");
-    expect_bad (SIDES ("bart", "BartForCausalLM") "}", alone);
-    expect_bad (SIDES ("mbart", "MBartForCausalLM") "}", alone);
-    expect_bad (SIDES ("marian", "MarianForCausalLM") "}", alone);
-    expect_bad (SIDES ("pegasus", "PegasusForCausalLM") "}", alone);
-    expect_bad (
-        SIDES ("bart", "BartForConditionalGeneration") ",\"is_encoder_decoder\":false}",
-        alone);
+    expect_bad (SIDES ("bart", "BartForCausalLM") ALONE);
+    expect_bad (SIDES ("mbart", "MBartForCausalLM") ALONE);
+    expect_bad (SIDES ("marian", "MarianForCausalLM") ALONE);
+    expect_bad (SIDES ("pegasus", "PegasusForCausalLM") ALONE);
+    expect_bad (SIDES (
+        "bart", "BartForConditionalGeneration") ",`is_encoder_decoder`:false" ALONE);
+#undef ALONE
 }
 
 /* A network of twelve blocks of 64 features, of this type. */
@@ -132,75 +129,78 @@ TEST ("a decoder without its encoder is refused")
 
 TEST ("the window of attention becomes a key")
 {
-    struct dn_spec spec =
-        read_config ("{" SMALL ("mistral") ",\"sliding_window\":300}");
+    static const struct {
+        const char *text;
+        int64_t window;
+    } cases[] = {
+        {"{" SMALL ("mistral") ",\"sliding_window\":300}", 300},
+        {"{" SMALL ("mistral") ",\"sliding_window\":null}", DN_UNSET},
+        {"{" SMALL ("gemma3_text") ",\"sliding_window\":512}", 512},
+        {"{" SMALL ("modernbert") ",\"local_attention\":64}", 64},
+        {"{" SMALL ("qwen2") ",\"sliding_window\":300,\"use_sliding_window\":false}",
+         DN_UNSET},
+    };
 
-    assert_int_equal (spec.window, 300);
-    spec = read_config ("{" SMALL ("mistral") ",\"sliding_window\":null}");
-    assert_int_equal (spec.window, DN_UNSET);
-    spec = read_config ("{" SMALL ("gemma3_text") ",\"sliding_window\":512}");
-    assert_int_equal (spec.window, 512);
-    spec = read_config ("{" SMALL ("modernbert") ",\"local_attention\":64}");
-    assert_int_equal (spec.window, 64);
-    spec = read_config ("{" SMALL ("qwen2") ",\"sliding_window\":300,"
-                                            "\"use_sliding_window\":false}");
-    assert_int_equal (spec.window, DN_UNSET);
-    expect_bad ("{" SMALL ("qwen2") ",\"use_sliding_window\":true}",
-                "use_sliding_window: true of model_type qwen2");
-    expect_bad ("{" SMALL ("gemma3_text") ",\"sliding_window_pattern\":2}",
-                "sliding_window_pattern: 2");
-    expect_bad ("{" SMALL ("mistral") ",\"sliding_window\":0}", "sliding_window: 0");
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
+        assert_int_equal (read_config (cases[i].text).window, cases[i].window);
+    expect_bad ("{" SMALL ("qwen2") ",`use_sliding_window`:true}|"
+                                    "use_sliding_window: true of model_type qwen2");
+    expect_bad ("{" SMALL ("gemma3_text") ",`sliding_window_pattern`:2}|"
+                                          "sliding_window_pattern: 2");
+    expect_bad ("{" SMALL ("mistral") ",`sliding_window`:0}|sliding_window: 0");
 }
 
 TEST ("an unknown type is named, with one that resembles it")
 {
-    expect_bad ("{\"model_type\":\"lama\"}",
-                "model_type: 'lama' is not known, did you mean llama?");
-    expect_bad ("{\"model_type\":\"quite_another\"}", "'quite_another' is not known");
-    expect_bad ("{\"model_type\":\"llava\",\"vision_config\":{}}",
+    expect_bad (
+        "{`model_type`:`lama`}|model_type: 'lama' is not known, did you mean llama?");
+    expect_bad ("{`model_type`:`quite_another`}|'quite_another' is not known");
+    expect_bad ("{`model_type`:`llava`,`vision_config`:{}}|"
                 "'llava' has parts of its own (vision_config)");
-    expect_bad ("{\"architectures\":[\"LlamaForCausalLM\"]}", "model_type: missing");
-    expect_bad ("{\"model_type\":7}", "model_type");
-    expect_bad ("{" LLAMA ",\"architectures\":[\"LlamaForQuestionAnswering\"]}",
+    expect_bad ("{`architectures`:[`LlamaForCausalLM`]}|model_type: missing");
+    expect_bad ("{`model_type`:7}|model_type");
+    expect_bad (",`architectures`:[`LlamaForQuestionAnswering`]|"
                 "architectures: the output layers of 'LlamaForQuestionAnswering'");
-    expect_bad ("{" LLAMA ",\"architectures\":[3]}", "architectures");
-    expect_bad ("{" LLAMA ",\"architectures\":\"LlamaModel\"}", "architectures");
+    expect_bad (",`architectures`:[3]|architectures");
+    expect_bad (",`architectures`:`LlamaModel`|architectures");
 }
 
 TEST ("a structure that no key states is an error")
 {
-    expect_bad ("{" LLAMA ",\"attention_bias\":true}",
-                "attention_bias: true of model_type llama");
-    expect_bad ("{\"model_type\":\"falcon\",\"alibi\":true}", "falcon");
-    expect_bad ("{\"model_type\":\"bert\",\"type_vocab_size\":3}",
-                "type_vocab_size: 3 of model_type bert is not among what keys state, "
-                "expected 2");
-    expect_bad ("{\"model_type\":\"opt\",\"hidden_size\":64,\"num_hidden_layers\":2,"
-                "\"num_attention_heads\":4,\"ffn_dim\":99,\"vocab_size\":100,"
-                "\"max_position_embeddings\":90,\"word_embed_proj_dim\":32}",
+    expect_bad (",`attention_bias`:true|attention_bias: true of model_type llama");
+    expect_bad ("{`model_type`:`falcon`,`alibi`:true}|falcon");
+    expect_bad ("{`model_type`:`bert`,`type_vocab_size`:3}|type_vocab_size: 3 of "
+                "model_type bert is not among what keys state, expected 2");
+    expect_bad ("{`model_type`:`opt`,`hidden_size`:64,`num_hidden_layers`:2,"
+                "`num_attention_heads`:4,`ffn_dim`:99,`vocab_size`:100,"
+                "`max_position_embeddings`:90,`word_embed_proj_dim`:32}|"
                 "word_embed_proj_dim: 32, expected that of hidden_size, 64");
-    expect_bad ("{\"model_type\":\"qwen2_moe\",\"hidden_size\":64,"
-                "\"num_hidden_layers\":2,\"num_attention_heads\":4,\"vocab_size\":100,"
-                "\"num_key_value_heads\":2,\"num_experts\":4,\"num_experts_per_tok\":2,"
-                "\"moe_intermediate_size\":30,\"shared_expert_intermediate_size\":50}",
+    expect_bad ("{`model_type`:`qwen2_moe`,`hidden_size`:64,`num_hidden_layers`:2,"
+                "`num_attention_heads`:4,`vocab_size`:100,`num_key_value_heads`:2,"
+                "`num_experts`:4,`num_experts_per_tok`:2,`moe_intermediate_size`:30,"
+                "`shared_expert_intermediate_size`:50}|"
                 "shared_expert_intermediate_size: 50, expected a multiple");
 }
 
 TEST ("a bad value is named")
 {
-    expect_bad ("", "");
-    expect_bad ("{\"model_type\":\"llama\"", "");
-    expect_bad ("{\"model_type\":\"llama\"}", "num_hidden_layers: missing");
-    expect_bad ("{" LLAMA ",\"num_key_value_heads\":0}", "num_key_value_heads: 0");
-    expect_bad ("{" LLAMA ",\"num_key_value_heads\":\"2\"}", "num_key_value_heads");
-    expect_bad ("{" LLAMA ",\"num_key_value_heads\":2.5}", "num_key_value_heads");
-    expect_bad ("{" LLAMA ",\"head_dim\":1e300}", "head_dim");
-    expect_bad ("{" LLAMA ",\"head_dim\":NaN}", "");
-    expect_bad ("{" LLAMA ",\"max_position_embeddings\":-1}",
-                "max_position_embeddings");
-    expect_bad ("{" LLAMA ",\"tie_word_embeddings\":\"yes\"}", "tie_word_embeddings");
-    expect_bad ("{" LLAMA ",\"vocab_size\":1}", "vocab_size");
-    expect_bad ("{" LLAMA ",\"x\":[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]}", "nested");
+    static const char *const rows[] = {
+        "|",
+        "{`model_type`:`llama`|",
+        "{`model_type`:`llama`}|num_hidden_layers: missing",
+        ",`num_key_value_heads`:0|num_key_value_heads: 0",
+        ",`num_key_value_heads`:`2`|num_key_value_heads",
+        ",`num_key_value_heads`:2.5|num_key_value_heads",
+        ",`head_dim`:1e300|head_dim",
+        ",`head_dim`:NaN|",
+        ",`max_position_embeddings`:-1|max_position_embeddings",
+        ",`tie_word_embeddings`:`yes`|tie_word_embeddings",
+        ",`vocab_size`:1|vocab_size",
+        ",`x`:[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]|nested",
+    };
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++)
+        expect_bad (rows[i]);
 }
 
 TEST ("a config.json becomes a sidecar")
@@ -259,12 +259,7 @@ TEST ("a network that was not recorded is described by its configuration")
     static const char sums[] =
         "{\"dnnest\":1,\"spec\":{\"batch\":4,\"precision\":\"bf16\","
         "\"params\":6738415616,\"flops\":27e12,\"trainable\":0.01}}";
-    static const char *const has[] = {"\"lora\":\"16\"",
-                                      "\"lora_targets\":\"q_proj+v_proj\"",
-                                      "\"quant\":\"nf4\"",
-                                      "\"seq_len\":\"512\"",
-                                      "\"batch\":\"4\"",
-                                      "\"hidden\":\"4096\""};
+    const char *has[6];
     char *text = unit_keep (
         capture_of (sums,
                     CONFIG ",\"shapes\":[[4,512]],\"quantised\":4,\"adapter\":"
@@ -279,9 +274,13 @@ TEST ("a network that was not recorded is described by its configuration")
         if (*at != ' ')
             *flat++ = *at;
     *flat = '\0';
+    unit_cut (
+        "`lora`:`16`|`lora_targets`:`q_proj+v_proj`|`quant`:`nf4`|`seq_len`:`512`|"
+        "`batch`:`4`|`hidden`:`4096`",
+        has,
+        6);
     for (size_t i = 0; i < DN_N_ELEMENTS (has); i++)
-        if (!strstr (text, has[i]))
-            fail_msg ("no %s in %s", has[i], text);
+        assert_contains (text, has[i]);
     assert_null (strstr (text, "params"));
 }
 

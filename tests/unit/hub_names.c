@@ -16,15 +16,13 @@
 
 #include "graph/graph.h"
 #include "graph/zoo/names.h"
-#include "scratch.h"
+#include "rows.h"
 #include "tests/unit/networks.h"
-
-#define LINE_MAX_BYTES 512
 
 /* What 'text' stands for, or "~" and the network that its refusal names, as the table
  * writes them.
  */
-static void write_meaning (const char *text, char meaning[LINE_MAX_BYTES])
+static const char *meaning_of (const char *text)
 {
     struct dn_model model;
 
@@ -32,15 +30,11 @@ static void write_meaning (const char *text, char meaning[LINE_MAX_BYTES])
         const char *near = dn_model_nearest (shipped_networks (), text);
 
         near = near ? near : dn_model_class (text);
-        snprintf (meaning, LINE_MAX_BYTES, "~%s", near ? near : "");
-    } else if (model.image == DN_UNSET)
-        snprintf (meaning, LINE_MAX_BYTES, "%s", model.entry.name);
-    else
-        snprintf (meaning,
-                  LINE_MAX_BYTES,
-                  "%s image=%lld",
-                  model.entry.name,
-                  (long long) model.image);
+        return unit_text ("~%s", near ? near : "");
+    }
+    if (model.image == DN_UNSET)
+        return model.entry.name;
+    return unit_text ("%s image=%lld", model.entry.name, (long long) model.image);
 }
 
 /* Is 'name' of one of these? "swin_*" is all whose names begin so. */
@@ -57,48 +51,35 @@ static bool is_of (const char *name, const char *kinds)
     return false;
 }
 
-/* One row: name, meaning, source, kinds. Return whether it means a network. */
-static bool check_row (char *line, int *n_wrong)
-{
-    char *meaning = strchr (line, ',');
-    char *source = meaning ? strchr (meaning + 1, ',') : NULL;
-    char *kinds = source ? strchr (source + 1, ',') : NULL;
-    char got[LINE_MAX_BYTES];
+static struct {
+    int rows, known, wrong;
+} names;
 
-    assert_non_null (kinds);
-    *meaning++ = '\0';
-    *source = '\0';
-    *kinds++ = '\0';
-    write_meaning (line, got);
+static int check_row (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    const char *name = rows_get (row, "name");
+    const char *meaning = rows_get (row, "network");
+    const char *kinds = rows_get (row, "kind");
+    const char *got = meaning_of (name);
+
     if (got[0] == '~' && (got[1] == '\0' || !is_of (got + 1, kinds))) {
-        print_message ("%s: '%s' is not of '%s'\n", line, got + 1, kinds);
-        (*n_wrong)++;
+        print_message ("%s: '%s' is not of '%s'\n", name, got + 1, kinds);
+        names.wrong++;
     }
     if (strcmp (got, meaning) != 0) {
-        print_message ("%s: is '%s', expected '%s'\n", line, got, meaning);
-        (*n_wrong)++;
+        print_message ("%s: is '%s', expected '%s'\n", name, got, meaning);
+        names.wrong++;
     }
-    return meaning[0] != '~';
+    names.known += meaning[0] != '~';
+    names.rows++;
+    return 0;
 }
 
 TEST ("names of hubs and libraries stand for the network of their shape")
 {
-    char line[LINE_MAX_BYTES];
-    FILE *file = tree_open ("tests/data/hub_names.csv");
-    int n_rows = 0;
-    int n_known = 0;
-    int n_wrong = 0;
-
-    while (fgets (line, sizeof (line), file)) {
-        line[strcspn (line, "\n")] = '\0';
-        if (strncmp (line, "name,", 5) == 0)
-            continue;
-        n_known += check_row (line, &n_wrong) ? 1 : 0;
-        n_rows++;
-    }
-    fclose (file);
-    print_message ("%d of %d names are known\n", n_known, n_rows);
-    assert_numbers ("1493 0", n_rows, n_wrong);
+    rows_each ("hub_names.csv", check_row, NULL);
+    print_message ("%d of %d names are known\n", names.known, names.rows);
+    assert_numbers ("1493 0", names.rows, names.wrong);
 }
 
 TEST ("a network is not that of a publisher of other families")
@@ -106,7 +87,7 @@ TEST ("a network is not that of a publisher of other families")
     static const struct {
         const char *text;
         bool known;
-    } names[] = {{"Qwen/resnet50", false},
+    } cases[] = {{"Qwen/resnet50", false},
                  {"meta-llama/bert-base", false},
                  {"mistralai/Llama-3.1-8B", false},
                  {"google/gpt2", false},
@@ -125,17 +106,17 @@ TEST ("a network is not that of a publisher of other families")
                  {"johndoe/llama-mamba-7b", false}};
     struct dn_model model;
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
-        if (dn_model_find (shipped_networks (), names[i].text, &model)
-            != names[i].known)
-            fail_msg ("%s", names[i].text);
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
+        if (dn_model_find (shipped_networks (), cases[i].text, &model)
+            != cases[i].known)
+            fail_msg ("%s", cases[i].text);
     assert_string_equal (dn_model_nearest (shipped_networks (), "Qwen/resnet50"),
                          "resnet50");
 }
 
 TEST ("what is near a name has its family, not only its letters")
 {
-    static const char *const names[][2] = {{"vit_m_16", "vit_medium_patch16_gap_256"},
+    static const char *const cases[][2] = {{"vit_m_16", "vit_medium_patch16_gap_256"},
                                            {"xlnet", "xlnet_base"},
                                            {"dpt-huge", "dpt_large"},
                                            {"gtp2", "gpt2"},
@@ -148,11 +129,11 @@ TEST ("what is near a name has its family, not only its letters")
                                            {"vgg18", "vgg19"},
                                            {"mobilnet_v2", "mobilenet_v2"}};
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++) {
-        const char *near = dn_model_nearest (shipped_networks (), names[i][0]);
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        const char *near = dn_model_nearest (shipped_networks (), cases[i][0]);
 
-        if (strcmp (near ? near : "", names[i][1] ? names[i][1] : "") != 0)
-            fail_msg ("%s: %s", names[i][0], near ? near : "nothing");
+        if (strcmp (near ? near : "", cases[i][1]) != 0)
+            fail_msg ("%s: %s", cases[i][0], near ? near : "nothing");
     }
 }
 
