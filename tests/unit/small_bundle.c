@@ -9,15 +9,6 @@
 
 #define TEXT_MAX 65536
 
-static struct dn_buf new_text (void)
-{
-    char *text = malloc (TEXT_MAX);
-
-    if (!text)
-        abort ();
-    return dn_buf_on (text, TEXT_MAX);
-}
-
 /* Little-endian, as in predict/flat.h. */
 static void put (struct small_file *file, uint64_t number, int n_bytes)
 {
@@ -84,53 +75,21 @@ static struct small_file write_points (void)
     return file;
 }
 
-static const char *digest_of (const struct small_file *file)
+static struct dn_digest digest_of (const struct small_file *file)
 {
-    static struct dn_digest digest;
-
-    digest = dn_digest_of (small_file_span (file));
-    return digest.hex;
+    return dn_digest_of (small_file_span (file));
 }
 
-static void add_file (struct dn_buf *buf, const struct small_file *file)
+/* An array with 'usual' everywhere except for the batch, where it is 1. */
+static void add_axis (struct dn_buf *buf, const char *key, int usual)
 {
-    dn_buf_add (buf,
-                "\"%s\":{\"bytes\":%zu,\"sha256\":\"%s\"}",
-                file->name,
-                file->len,
-                digest_of (file));
-}
-
-/* An array with 'usual' everywhere except for one feature. */
-static void add_axis (struct dn_buf *buf,
-                      const char *key,
-                      double usual,
-                      enum dn_feature one,
-                      double value)
-{
-    dn_buf_add (buf, "%s[", key);
     for (int i = 0; i < DN_N_FEATURES; i++)
-        dn_buf_add (buf, "%s%.9g", i > 0 ? "," : "", i == (int) one ? value : usual);
+        dn_buf_add (buf,
+                    "%s%s%d",
+                    i > 0 ? "" : key,
+                    i > 0 ? "," : "[",
+                    i == (int) DN_FEATURE_BATCH ? 1 : usual);
     dn_buf_add (buf, "]");
-}
-
-static void add_features (struct dn_buf *buf)
-{
-    dn_buf_add (buf, "\"features\":{\"version\":%d,\"names\":[", DN_FEATURES_VERSION);
-    for (int i = 0; i < DN_N_FEATURES; i++)
-        dn_buf_add (buf, "%s\"%s\"", i > 0 ? "," : "", dn_feature_keys ()[i].name);
-    dn_buf_add (buf, "]},");
-}
-
-static void add_domain (struct dn_buf *buf)
-{
-    dn_buf_add (buf, "\"domain\":{\"file\":\"domain.points\",");
-    add_axis (buf, "\"mean\":", 0, DN_FEATURE_BATCH, 1);
-    add_axis (buf, ",\"scale\":", 1, DN_FEATURE_BATCH, 1);
-    add_axis (buf, ",\"weight\":", 0, DN_FEATURE_BATCH, 1);
-    dn_buf_add (buf,
-                ",\"knots\":[{\"distance\":0,\"residual\":1,\"sigma\":0.1},"
-                "{\"distance\":2,\"residual\":0,\"sigma\":0.9}]},");
 }
 
 static void add_residual (struct dn_buf *buf,
@@ -145,31 +104,41 @@ static void add_residual (struct dn_buf *buf,
                 quantity,
                 file->name,
                 shrink,
-                digest_of (file));
+                digest_of (file).hex);
 }
 
 static char *write_manifest (const struct small_file *files)
 {
-    struct dn_buf buf = new_text ();
+    struct dn_buf buf = dn_buf_on (calloc (1, TEXT_MAX), TEXT_MAX);
 
-    dn_buf_add (&buf, "{\"dnnest_bundle\":2,\"name\":\"small\",");
-    add_features (&buf);
-    dn_buf_add (&buf, "\"residuals\":{");
+    dn_buf_add (&buf,
+                "{\"dnnest_bundle\":2,\"name\":\"small\",\"features\":{\"version\":%d",
+                DN_FEATURES_VERSION);
+    for (int i = 0; i < DN_N_FEATURES; i++)
+        dn_buf_add (
+            &buf, "%s\"%s\"", i > 0 ? "," : ",\"names\":[", dn_feature_keys ()[i].name);
+    dn_buf_add (&buf, "]},\"residuals\":{");
     add_residual (&buf, "step", &files[SMALL_STEP_FILE], 1);
     dn_buf_add (&buf, ",");
     add_residual (&buf, "memory", &files[SMALL_MEMORY_FILE], 0.5);
-    dn_buf_add (&buf, "},");
-    add_domain (&buf);
+    dn_buf_add (&buf, "},\"domain\":{\"file\":\"domain.points\",");
+    add_axis (&buf, "\"mean\":", 0);
+    add_axis (&buf, ",\"scale\":", 1);
+    add_axis (&buf, ",\"weight\":", 0);
     dn_buf_add (&buf,
+                ",\"knots\":[{\"distance\":0,\"residual\":1,\"sigma\":0.1},"
+                "{\"distance\":2,\"residual\":0,\"sigma\":0.9}]},"
                 "\"bounds\":{\"levels\":[0.5,0.9,0.95,0.99],"
                 "\"step\":{\"all\":[0,1,2,4],"
                 "\"groups\":{\"conv\":[0,1,3,6],\"conv.stack\":[0,1,3,6]}},"
-                "\"memory\":{\"all\":[0,1,1.7,2.5]}},");
-    dn_buf_add (&buf, "\"files\":{");
-    for (int i = 0; i < N_SMALL_FILES; i++) {
-        dn_buf_add (&buf, "%s", i > 0 ? "," : "");
-        add_file (&buf, &files[i]);
-    }
+                "\"memory\":{\"all\":[0,1,1.7,2.5]}},\"files\":{");
+    for (int i = 0; i < N_SMALL_FILES; i++)
+        dn_buf_add (&buf,
+                    "%s\"%s\":{\"bytes\":%zu,\"sha256\":\"%s\"}",
+                    i > 0 ? "," : "",
+                    files[i].name,
+                    files[i].len,
+                    digest_of (&files[i]).hex);
     dn_buf_add (&buf, "}}");
     return buf.text;
 }
