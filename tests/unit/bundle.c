@@ -268,8 +268,9 @@ static struct run predict_validated (const char *text, const char *validated)
     struct run run = {
         .site = scene_site (""), .spec = white.spec, .graph = white.graph};
     struct small_bundle small = small_bundle_make ();
-    const struct dn_device *devices[2];
-    struct dn_predictor predictor;
+    const struct dn_device *devices[] = {&run.site->catalogue.devices[0],
+                                         &run.site->catalogue.devices[1]};
+    struct dn_predictor predictor = dn_site_predictor (run.site);
 
     if (validated) {
         char *changed = replace_behind (small.manifest, "", "\"bounds\"", validated);
@@ -278,9 +279,6 @@ static struct run predict_validated (const char *text, const char *validated)
         free (small.manifest);
         small.manifest = changed;
     }
-    for (int i = 0; i < 2; i++)
-        devices[i] = &run.site->catalogue.devices[i];
-    predictor = dn_site_predictor (run.site);
     predict_on (&predictor, &run.spec, &run.graph, devices, 2, run.white);
     run.site->bundle = assert_made (small_bundle_read (&small, &unit_err));
     predictor = dn_site_predictor (run.site);
@@ -391,9 +389,8 @@ TEST ("Bounds are the quantiles of the kind of network")
 
 TEST ("Far from the training runs only the white box counts")
 {
-    struct run run;
+    struct run run = predict (NET "batch=174"); /* ln (174 / 64) is 1.0002 */
 
-    run = predict (NET "batch=174"); /* ln (174 / 64) is 1.0002 */
     assert_true (fabs (run.with[0].known - 0.5) < 1e-3);
     assert_true (fabs (run.with[0].step_s.sigma - 0.5) < 1e-3);
     assert_true (fabs (run.with[0].step_s.p50 / run.white[0].step_s.p50 - sqrt (1.5))
@@ -408,14 +405,12 @@ TEST ("Far from the training runs only the white box counts")
 
 TEST ("Missing metadata widen the bound with a bundle too")
 {
-    double white;
     struct run run = predict ("model=resnet50,batch=64,steps=9,input=synthetic");
+    double white = run.white[0].step_s.sigma;
+    double shipped = dn_constants_default.sigma_step;
 
-    white = run.white[0].step_s.sigma;
-    assert_about (
-        run.with[0].step_s.sigma,
-        sqrt (white * white + 0.01
-              - dn_constants_default.sigma_step * dn_constants_default.sigma_step));
+    assert_about (run.with[0].step_s.sigma,
+                  sqrt (white * white + 0.01 - shipped * shipped));
 }
 
 /* The features are computed with the shipped constants, not with those of the site. */
@@ -483,13 +478,11 @@ TEST ("Many devices get the same predictions as one")
     enum {
         N = 77
     };
-    struct run run;
-    struct dn_predictor predictor;
+    struct run run = predict (NET "batch=64");
+    struct dn_predictor predictor = dn_site_predictor (run.site);
     const struct dn_device *devices[N];
     struct dn_estimate *many = unit_keep (calloc (N, sizeof (*many)), free);
 
-    run = predict (NET "batch=64");
-    predictor = dn_site_predictor (run.site);
     for (int i = 0; i < N; i++)
         devices[i] = run.white[i % 2].device;
     predict_on (&predictor, &run.spec, &run.graph, devices, N, many);
