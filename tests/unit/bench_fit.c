@@ -12,9 +12,30 @@
     "Fp16=312T\nBf16=312T\nMemory=40GiB\nBandwidth=1555G\nSms=108\nLink=nvlink\n"      \
     "LinkBandwidth=300G\nPcieBandwidth=24G\nTdp=400\nIdle=55\n"
 
-static double step_of (const struct dn_device *device, const char *metadata)
+/* Of the test: its device, as the sheet or the site's own file states it. */
+static struct dn_catalogue catalogue;
+
+static void state_it (const char *text, bool own)
 {
-    return white_estimate_on (metadata, device, 0).step_s.p50;
+    assert_done (
+        dn_catalogue_add (&catalogue, dn_span_of (text), "file", own, &unit_err));
+}
+
+static double step_of (const char *metadata)
+{
+    return white_estimate_on (metadata, &catalogue.devices[0], 0).step_s.p50;
+}
+
+int before_test (void **unused)
+{
+    state_it (SHEET, false);
+    return 0;
+}
+
+int after_test (void **unused)
+{
+    dn_catalogue_free (&catalogue);
+    return 0;
 }
 
 #define FP32_RUN                                                                       \
@@ -25,33 +46,14 @@ static double step_of (const struct dn_device *device, const char *metadata)
 
 TEST ("a device is predicted slower where its rate is lower")
 {
-    struct dn_catalogue catalogue = {0};
-    double fp32;
-    double bf16;
+    double fp32 = step_of (FP32_RUN);
+    double bf16 = step_of (BF16_RUN);
 
-    assert_int_equal (
-        dn_catalogue_add (&catalogue, dn_span_of (SHEET), "sheet", false, NULL), 0);
-    fp32 = step_of (&catalogue.devices[0], FP32_RUN);
-    bf16 = step_of (&catalogue.devices[0], BF16_RUN);
-    assert_int_equal (
-        dn_catalogue_add (&catalogue,
-                          dn_span_of ("Device=a100_sxm4_40gb LinearBf16=50T"),
-                          "own",
-                          true,
-                          NULL),
-        0);
-    assert_near (step_of (&catalogue.devices[0], FP32_RUN), fp32);
-    assert_true (step_of (&catalogue.devices[0], BF16_RUN) > 1.3 * bf16);
-    assert_true (step_of (&catalogue.devices[0], BF16_RUN) < 5 * bf16);
-    assert_int_equal (dn_catalogue_add (&catalogue,
-                                        dn_span_of ("Device=a100_sxm4_40gb "
-                                                    "ConvFp32=10T Stream=0.7T"),
-                                        "own",
-                                        true,
-                                        NULL),
-                      0);
-    assert_true (step_of (&catalogue.devices[0], FP32_RUN) > 1.3 * fp32);
-    dn_catalogue_free (&catalogue);
+    state_it ("Device=a100_sxm4_40gb LinearBf16=50T", true);
+    assert_near (step_of (FP32_RUN), fp32);
+    assert_true (step_of (BF16_RUN) > 1.3 * bf16 && step_of (BF16_RUN) < 5 * bf16);
+    state_it ("Device=a100_sxm4_40gb ConvFp32=10T Stream=0.7T", true);
+    assert_true (step_of (FP32_RUN) > 1.3 * fp32);
 }
 
 TEST ("a measured ring replaces the link")
@@ -59,30 +61,13 @@ TEST ("a measured ring replaces the link")
     static const char run[] =
         "model=vgg16,batch=8,precision=fp32,optimizer=sgd,gpus=8,input=synthetic,"
         "parallel=dp,steps=10";
-    struct dn_catalogue catalogue = {0};
-    double sheet;
-    double same;
+    double sheet = step_of (run);
 
-    assert_int_equal (
-        dn_catalogue_add (&catalogue, dn_span_of (SHEET), "sheet", false, NULL), 0);
-    sheet = step_of (&catalogue.devices[0], run);
-    assert_int_equal (
-        dn_catalogue_add (&catalogue,
-                          dn_span_of ("Device=a100_sxm4_40gb Ring=214.5G"),
-                          "own",
-                          true,
-                          NULL),
-        0);
-    same = step_of (&catalogue.devices[0], run); /* 300 GB/s times nvlink_eff */
-    assert_true (fabs (same / sheet - 1) < 1e-6);
-    assert_int_equal (dn_catalogue_add (&catalogue,
-                                        dn_span_of ("Device=a100_sxm4_40gb Ring=20G"),
-                                        "own",
-                                        true,
-                                        NULL),
-                      0);
-    assert_true (step_of (&catalogue.devices[0], run) > 1.2 * sheet);
-    dn_catalogue_free (&catalogue);
+    state_it ("Device=a100_sxm4_40gb Ring=214.5G",
+              true); /* 300 GB/s times nvlink_eff */
+    assert_true (fabs (step_of (run) / sheet - 1) < 1e-6);
+    state_it ("Device=a100_sxm4_40gb Ring=20G", true);
+    assert_true (step_of (run) > 1.2 * sheet);
 }
 
 TEST ("measured loaders are those of the predictions")

@@ -323,29 +323,21 @@ static void add_growing (struct dn_buf *buf, int n)
     for (int i = 0; i < n; i++) {
         int c = 256 + 8 * i;
 
-        dn_buf_add (buf,
-                    ",{\"op\":\"batchnorm\",\"in\":[[%d,14,14]],\"out\":[[%d,14,14]],"
-                    "\"params\":%d},{\"op\":\"conv2d\",\"in\":[[%d,14,14]],\"out\":[["
-                    "128,14,14]],\"kernel\":[1,1],\"params\":%d,\"tensors\":1},",
-                    c,
-                    c,
-                    2 * c,
-                    c,
-                    128 * c);
-        dn_buf_add (buf,
-                    "{\"op\":\"conv2d\",\"in\":[[%d,14,14]],\"out\":[[%d,14,14]],"
-                    "\"kernel\":[3,3],\"groups\":%d},{\"op\":\"linear\",\"in\":[[%d]],"
-                    "\"out\":[[%d]]},{\"op\":\"dropout\",\"in\":[[%d]],\"out\":[[%d]]},"
-                    "{\"op\":\"other\",\"flops\":%d,\"bytes\":%d}",
-                    c,
-                    c,
-                    c,
-                    c,
-                    c + 3,
-                    c,
-                    c,
-                    7 * c,
-                    9 * c);
+        dn_buf_add (
+            buf,
+            ",{\"op\":\"batchnorm\",\"in\":[[%1$d,14,14]],\"out\":[[%1$d,14,14]],"
+            "\"params\":%2$d},{\"op\":\"conv2d\",\"in\":[[%1$d,14,14]],\"out\":[["
+            "128,14,14]],\"kernel\":[1,1],\"params\":%3$d,\"tensors\":1},"
+            "{\"op\":\"conv2d\",\"in\":[[%1$d,14,14]],\"out\":[[%1$d,14,14]],"
+            "\"kernel\":[3,3],\"groups\":%1$d},{\"op\":\"linear\",\"in\":[[%1$d]],"
+            "\"out\":[[%4$d]]},{\"op\":\"dropout\",\"in\":[[%1$d]],\"out\":[[%1$d]]},"
+            "{\"op\":\"other\",\"flops\":%5$d,\"bytes\":%6$d}",
+            c,
+            2 * c,
+            128 * c,
+            c + 3,
+            7 * c,
+            9 * c);
     }
     dn_buf_add (buf, "]}}");
 }

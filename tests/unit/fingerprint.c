@@ -3,15 +3,18 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "reading.h"
+#include "state_text.h"
 
 #include <inttypes.h>
 
 #include "base/limits.h"
 #include "request/fingerprint.h"
 
-static struct dn_fingerprint print_of (const char *script,
+/* Of a script's own words; or of those of its kin, with its batch. */
+static struct dn_fingerprint print_in (const char *script,
                                        const char *metadata,
-                                       bool counted)
+                                       bool counted,
+                                       int64_t *batch)
 {
     struct dn_job job = dn_job_empty ();
     struct dn_reading reading;
@@ -19,7 +22,13 @@ static struct dn_fingerprint print_of (const char *script,
     job.kind = DN_JOB_BATCH;
     job.script = script;
     reading = reading_of (&job);
-    return dn_fingerprint_of (&reading.print, &job, metadata, counted);
+    return batch
+               ? dn_fingerprint_of_kin (&reading.print, &job, metadata, counted, batch)
+               : dn_fingerprint_of (&reading.print, &job, metadata, counted);
+}
+static struct dn_fingerprint print_of (const char *script)
+{
+    return print_in (script, "", false, NULL);
 }
 
 /* Scripts as people write them. */
@@ -67,27 +76,15 @@ struct change {
 
 static char *changed (const struct change *change)
 {
-    const char *at = strstr (change->script, change->old);
-    char *text = malloc (strlen (change->script) + strlen (change->new) + 1);
-
-    if (!at)
-        fail_msg ("'%s' is not in the script", change->old);
-    assert_non_null (text);
-    sprintf (text,
-             "%.*s%s%s",
-             (int) (at - change->script),
-             change->script,
-             change->new,
-             at + strlen (change->old));
-    return text;
+    return text_with (change->script, change->old, change->new);
 }
 
 static void check (const struct change *changes, size_t n, bool same)
 {
     for (size_t i = 0; i < n; i++) {
-        char *text = unit_keep (changed (&changes[i]), free);
-        struct dn_fingerprint before = print_of (changes[i].script, "", false);
-        struct dn_fingerprint after = print_of (text, "", false);
+        char *text = changed (&changes[i]);
+        struct dn_fingerprint before = print_of (changes[i].script);
+        struct dn_fingerprint after = print_of (text);
 
         if ((strcmp (before.text, after.text) == 0) != same)
             fail_msg ("'%s' as '%s': %s",
@@ -165,12 +162,9 @@ TEST ("what changes the run counts")
 
 TEST ("the folder of a settings file counts")
 {
-    struct dn_fingerprint a =
-        print_of ("run --config /home/a/bert/base.yaml", "", false);
-    struct dn_fingerprint b =
-        print_of ("run --config /data/b/bert/base.yaml", "", false);
-    struct dn_fingerprint c =
-        print_of ("run --config /home/a/gpt/base.yaml", "", false);
+    struct dn_fingerprint a = print_of ("run --config /home/a/bert/base.yaml");
+    struct dn_fingerprint b = print_of ("run --config /data/b/bert/base.yaml");
+    struct dn_fingerprint c = print_of ("run --config /home/a/gpt/base.yaml");
 
     assert_string_equal (a.text, b.text);
     assert_string_not_equal (a.text, c.text);
@@ -178,9 +172,12 @@ TEST ("the folder of a settings file counts")
 
 TEST ("work that the metadata state does not count")
 {
-    struct dn_fingerprint a = print_of ("train --epochs 90", "model=resnet50", true);
-    struct dn_fingerprint b = print_of ("train --epochs 10", "model=resnet50", true);
-    struct dn_fingerprint c = print_of ("train --epochs 10", "model=resnet18", true);
+    struct dn_fingerprint a =
+        print_in ("train --epochs 90", "model=resnet50", true, NULL);
+    struct dn_fingerprint b =
+        print_in ("train --epochs 10", "model=resnet50", true, NULL);
+    struct dn_fingerprint c =
+        print_in ("train --epochs 10", "model=resnet18", true, NULL);
 
     assert_string_equal (a.text, b.text);
     assert_string_not_equal (b.text, c.text);
@@ -214,9 +211,10 @@ TEST ("a job without words has no fingerprint")
     static const char *const none[] = {NULL, "", "#!/bin/sh\n# nothing\n", "\n;;\n"};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (none); i++)
-        assert_string_equal (print_of (none[i], "model=resnet50", false).text, "");
-    assert_int_equal (strlen (print_of ("x", "", false).text), 19);
-    assert_memory_equal (print_of ("x", "", false).text, DN_FINGERPRINT_MARK, 3);
+        assert_string_equal (print_in (none[i], "model=resnet50", false, NULL).text,
+                             "");
+    assert_int_equal (strlen (print_of ("x").text), 19);
+    assert_memory_equal (print_of ("x").text, DN_FINGERPRINT_MARK, 3);
 }
 
 static double spent_more_each_time (const struct dn_deadline *self)
@@ -240,7 +238,7 @@ TEST ("hostile scripts are read")
         for (size_t i = 0; i < DN_SCRIPT_HEAD_MAX + 99; i++)
             script[i] = (char) (kind == 0 ? "echo >"[i % 6] : kind);
         script[DN_SCRIPT_HEAD_MAX + 99] = '\0';
-        print_of (script, "", false);
+        print_of (script);
     }
     job.script = script;
     assert_int_equal (
@@ -257,20 +255,6 @@ TEST ("a name has a fingerprint of its own")
 
 /* --- kin ---------------------------------------------------------------------------
  */
-
-static struct dn_fingerprint kin_of (const char *script,
-                                     const char *metadata,
-                                     bool counted,
-                                     int64_t *batch)
-{
-    struct dn_job job = dn_job_empty ();
-    struct dn_reading reading;
-
-    job.kind = DN_JOB_BATCH;
-    job.script = script;
-    reading = reading_of (&job);
-    return dn_fingerprint_of_kin (&reading.print, &job, metadata, counted, batch);
-}
 
 TEST ("scripts that differ in their batch are kin, others are not")
 {
@@ -289,13 +273,13 @@ TEST ("scripts that differ in their batch are kin, others are not")
         {{torchrun, "--seed 1", "--seed 2"}, true, 256},
     };
     int64_t batch;
-    struct dn_fingerprint whole = kin_of (torchrun, "", false, &batch);
+    struct dn_fingerprint whole = print_in (torchrun, "", false, &batch);
 
     assert_int_equal (batch, 256);
-    assert_string_not_equal (whole.text, print_of (torchrun, "", false).text);
+    assert_string_not_equal (whole.text, print_of (torchrun).text);
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        char *text = unit_keep (changed (&cases[i].change), free);
-        struct dn_fingerprint other = kin_of (text, "", false, &batch);
+        char *text = changed (&cases[i].change);
+        struct dn_fingerprint other = print_in (text, "", false, &batch);
 
         if ((strcmp (whole.text, other.text) == 0) != cases[i].same
             || batch != cases[i].batch)
@@ -307,18 +291,17 @@ TEST (
     "a script without a batch is its own kin, and epochs count where they are unstated")
 {
     int64_t batch;
-    struct dn_fingerprint one = kin_of (hydra, "a=1", false, &batch);
+    struct dn_fingerprint one = print_in (hydra, "a=1", false, &batch);
     struct dn_fingerprint two;
-    char *text = unit_keep (
-        changed (&(struct change){torchrun, "--epochs 90", "--epochs 30"}), free);
+    char *text = text_with (torchrun, "--epochs 90", "--epochs 30");
 
     assert_int_equal (batch, DN_UNSET);
-    assert_string_equal (one.text, print_of (hydra, "a=1", false).text);
-    assert_string_equal (kin_of (hydra, "a=1", true, &batch).text,
-                         print_of (hydra, "a=1", true).text);
-    one = kin_of (torchrun, "", true, &batch);
-    two = kin_of (text, "", true, &batch);
+    assert_string_equal (one.text, print_in (hydra, "a=1", false, NULL).text);
+    assert_string_equal (print_in (hydra, "a=1", true, &batch).text,
+                         print_in (hydra, "a=1", true, NULL).text);
+    one = print_in (torchrun, "", true, &batch);
+    two = print_in (text, "", true, &batch);
     assert_string_equal (one.text, two.text);
-    one = kin_of (heredoc, "", false, &batch);
+    one = print_in (heredoc, "", false, &batch);
     assert_int_equal (batch, 8);
 }
