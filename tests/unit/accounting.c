@@ -4,6 +4,7 @@
  */
 #include "unit.h"
 
+#include "finished_text.h"
 #include "jobs/accounting.h"
 
 #define SEEN_MAX 4
@@ -11,25 +12,25 @@
 struct seen {
     int n;
     int stop; /* what take () returns */
-    struct dn_accounted jobs[SEEN_MAX];
-    char text[SEEN_MAX][512]; /* job, name, state, gpu, host, comment */
+    struct dn_finished jobs[SEEN_MAX];
+    char *text[SEEN_MAX]; /* job, name, state, gpu, host, comment */
 };
 
 static int take (void *to, const struct dn_accounted *job)
 {
     struct seen *seen = to;
 
+    const struct dn_finished *j = &job->job;
+
     assert_true (seen->n < SEEN_MAX);
-    seen->jobs[seen->n] = *job;
-    snprintf (seen->text[seen->n++],
-              sizeof (seen->text[0]),
-              "%s %s %s %s %s %s",
-              job->job.job,
-              job->job.name,
-              job->job.state,
-              job->job.gpu,
-              job->job.host,
-              job->admin_comment);
+    seen->jobs[seen->n] = *j;
+    seen->text[seen->n++] = unit_text ("%s %s %s %s %s %s",
+                                       j->job,
+                                       j->name,
+                                       j->state,
+                                       j->gpu,
+                                       j->host,
+                                       job->admin_comment);
     return seen->stop;
 }
 
@@ -83,33 +84,26 @@ TEST ("a job has what sacct says of it and of its steps, however the pieces are 
 
     for (size_t i = 0; i < DN_N_ELEMENTS (pieces); i++) {
         struct seen seen = {.n = 0};
-        const struct dn_accounted *job = &seen.jobs[0];
 
         assert_int_equal (read_in (JOB STEP RUNNING, pieces[i], &seen, NULL), 0);
         assert_int_equal (seen.n, 2);
         assert_string_equal (seen.text[0], "3_1 a?b CANCELLED a100 n08 {\"dnnest\":1}");
-        assert_numbers ("11 7 300", job->job.raw_id, job->job.user, job->job.limit_s);
-        assert_int_equal (job->job.suspended_s, 10);
-        assert_int_equal (job->job.exit_code, 128 + 15);
-        assert_numbers ("2 4 2", job->job.gpus, job->job.cpus, job->job.nodes);
-        assert_numbers (
-            "86402.25 2 20", job->job.cpu_s, job->job.host_mem_gb, job->job.mem_gb);
+        assert_finished (
+            &seen.jobs[0],
+            "raw_id=11 user=7 limit_s=300 suspended_s=10 exit_code=143 "
+            "gpus=2 cpus=4 nodes=2 cpu_s=86402.25 host_mem_gb=2 mem_gb=20");
     }
 }
 
 TEST ("a job that runs has no end, and what was not measured is unknown")
 {
     struct seen seen = {.n = 0};
-    const struct dn_finished *job = &seen.jobs[0].job;
 
     assert_int_equal (read_in (RUNNING, 100, &seen, NULL), 0);
     assert_int_equal (seen.n, 1);
-    assert_int_equal (job->end_s, DN_UNSET);
-    assert_int_equal (job->start_s, 1700000010);
-    assert_int_equal (job->limit_s, DN_UNLIMITED);
-    assert_int_equal (job->gpus, 0);
-    assert_true (isnan (job->cpu_s));
-    assert_true (isnan (job->host_mem_gb));
+    assert_finished (&seen.jobs[0],
+                     "end_s= start_s=1700000010 limit_s=unlimited gpus=0 cpu_s= "
+                     "host_mem_gb=");
 }
 
 TEST ("a name with what looks like another job is a name")
@@ -120,7 +114,7 @@ TEST ("a name with what looks like another job is a name")
     struct seen seen = {.n = 0};
 
     assert_int_equal (read_in (line, 10, &seen, NULL), 0);
-    assert_numbers ("1 11", seen.n, seen.jobs[0].job.raw_id);
+    assert_numbers ("1 11", seen.n, seen.jobs[0].raw_id);
     assert_string_equal (seen.text[0], "11 x?99;99;c;root;0?? COMPLETED  m ");
 }
 
@@ -169,7 +163,5 @@ TEST ("a record of what was used has fewer columns, and the same use")
     what = DN_ACCOUNTING_ALL;
     assert_int_equal (seen.n, 1);
     assert_string_equal (seen.text[0], "12_3 a?b COMPLETED a100  x?y");
-    assert_true (seen.jobs[0].job.gpus == 2 && seen.jobs[0].job.cpu_s == 3600
-                 && seen.jobs[0].job.host_mem_gb == 1 && seen.jobs[0].job.mem_gb == 8);
-    assert_int_equal (seen.jobs[0].job.user, DN_UNSET);
+    assert_finished (&seen.jobs[0], "gpus=2 cpu_s=3600 host_mem_gb=1 mem_gb=8 user=");
 }

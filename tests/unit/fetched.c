@@ -4,6 +4,7 @@
  */
 #include "collect/http.h"
 #include "collect/prometheus.h"
+#include "finished_text.h"
 #include "unit.h"
 
 TEST ("figures of Prometheus are read, and no others")
@@ -14,12 +15,10 @@ TEST ("figures of Prometheus are read, and no others")
         "{\"metric\":{\"dnnest\":\"Memory\"},\"value\":[1.5,\"2147483648\"]},"
         "{\"metric\":{\"dnnest\":\"Power\"},\"value\":[1.5,\"NaN\"]},"
         "{\"metric\":{},\"value\":[1.5]}]}}";
-    struct dn_finished job;
+    struct dn_finished job = finished_of ("");
 
-    dn_finished_clear (&job);
     assert_int_equal (dn_prometheus_read (dn_span_of (answer), &job, &unit_err), 1);
-    assert_numbers ("0.25 2", job.gpu_utilisation, job.gpu_mem_gb);
-    assert_true (isnan (job.power_w));
+    assert_finished (&job, "gpu_utilisation=0.25 gpu_mem_gb=2 power_w=");
     assert_int_equal (
         dn_prometheus_read (dn_span_of ("{\"status\":\"error\"}"), &job, &unit_err),
         -1);
@@ -44,12 +43,10 @@ TEST ("GPUs that are idle for all of a run are not used")
         "{\"metric\":{\"dnnest\":\"Idle\"},\"value\":[1.5,\"3\"]}]}}";
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_finished job;
+        struct dn_finished job = finished_of ("start_s=1000");
 
-        dn_finished_clear (&job);
         job.gpus = cases[i].gpus;
         job.gpus_used = cases[i].said;
-        job.start_s = 1000;
         job.end_s = 1000 + cases[i].ran_s;
         assert_int_equal (dn_prometheus_read (dn_span_of (answer), &job, &unit_err), 1);
         assert_int_equal (job.gpus_used, cases[i].used);
@@ -59,7 +56,7 @@ TEST ("GPUs that are idle for all of a run are not used")
 TEST ("expressions are filled in and encoded")
 {
     struct dn_expressions of;
-    struct dn_finished job;
+    struct dn_finished job = finished_of ("raw_id=7 host=n\"1 start_s=100");
     char text[8192];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
@@ -68,10 +65,6 @@ TEST ("expressions are filled in and encoded")
                              "f",
                              &of,
                              &unit_err));
-    dn_finished_clear (&job);
-    job.raw_id = 7;
-    job.host = "n\"1";
-    job.start_s = 100;
     assert_false (dn_prometheus_query (&of, &job, &buf));
     job.end_s = 160;
     assert_true (dn_prometheus_query (&of, &job, &buf));

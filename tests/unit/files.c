@@ -17,44 +17,37 @@
 
 #define MAX 1024
 
-static char not_read[] = "";
-
-static void expect_own (const char *name, const char *says)
+/* What a read gave: "hello", or NULL and an error with that part. */
+static void expect (int rc, char *text, const char *says)
 {
-    struct dn_err err = {.text = ""};
-    char *text = not_read;
-    int rc =
-        dn_file_read (name[0] == '/' ? name : scratch_path (name), MAX, &text, &err);
-
     if (!says) {
-        assert_int_equal (rc, 0);
-        assert_string_equal (text, "hello");
-        free (text);
+        if (rc < 0)
+            fail_msg ("%s", unit_err.text);
+        assert_string_equal (unit_keep (text, free), "hello");
         return;
     }
     assert_int_equal (rc, -1);
     assert_null (text);
-    assert_contains (err.text, says);
+    assert_contains (unit_err.text, says);
+}
+
+static void expect_own (const char *name, const char *says)
+{
+    char *text = (char *) "not read";
+    int rc = dn_file_read (
+        name[0] == '/' ? name : scratch_path (name), MAX, &text, &unit_err);
+
+    expect (rc, text, says);
 }
 
 static void expect_below (const char *name, uid_t owner, const char *says)
 {
-    struct dn_err err = {.text = ""};
-    char *text = not_read;
-    int rc = dn_file_read_below (scratch_path (""), name, owner, MAX, &text, &err);
+    char *text = (char *) "not read";
+    int rc = dn_file_read_below (scratch_path (""), name, owner, MAX, &text, &unit_err);
 
-    if (rc < 0 && strstr (err.text, "openat2"))
+    if (rc < 0 && strstr (unit_err.text, "openat2"))
         skip ();
-    if (!says) {
-        if (rc < 0)
-            fail_msg ("%s", err.text);
-        assert_string_equal (text, "hello");
-        free (text);
-        return;
-    }
-    assert_int_equal (rc, -1);
-    assert_null (text);
-    assert_contains (err.text, says);
+    expect (rc, text, says);
 }
 
 TEST ("own files are read through links")
@@ -115,67 +108,71 @@ TEST ("no path leads out of the directory")
 
 TEST ("the directory itself is no link")
 {
-    struct dn_err err = {.text = ""};
     char *text;
 
-    assert_int_equal (
+    assert_error (
         dn_file_read_below (
-            scratch_path ("dirlink"), "file", getuid (), MAX, &text, &err),
-        -1);
-    assert_contains (err.text, "directory /tmp/");
+            scratch_path ("dirlink"), "file", getuid (), MAX, &text, &unit_err),
+        "directory /tmp/");
+}
+
+/* Of a comment, where that directory is set: nothing, or an error with that part. */
+static void expect_comment (const struct dn_job *job, const char *dir, const char *says)
+{
+    char *text;
+    int rc = dn_carry_comment (job, dir, &text, &unit_err);
+
+    assert_int_equal (rc, says ? -1 : 0);
+    assert_null (text);
+    if (says)
+        assert_contains (unit_err.text, says);
 }
 
 TEST ("comments name files only where a directory is set")
 {
     struct dn_job job = dn_job_empty ();
-    struct dn_err err = {.text = ""};
     char *text;
 
     job.comment = "dnnest:@file,batch=4";
     job.user_id = (int64_t) getuid ();
-    assert_int_equal (dn_carry_comment (&job, "", &text, &err), -1);
-    assert_contains (err.text, "comment: '@file': sidecars of comments are not read");
-    assert_null (text);
-    if (dn_carry_comment (&job, scratch_path (""), &text, &err) < 0)
-        assert_contains (err.text, "openat2");
+    expect_comment (&job, "", "comment: '@file': sidecars of comments are not read");
+    if (dn_carry_comment (&job, scratch_path (""), &text, &unit_err) < 0)
+        assert_contains (unit_err.text, "openat2");
     free (text);
     job.user_id = DN_UNSET;
-    assert_int_equal (dn_carry_comment (&job, scratch_path (""), &text, &err), -1);
-    assert_contains (err.text, "no owner");
+    expect_comment (&job, scratch_path (""), "no owner");
     job.option = "off";
-    assert_int_equal (dn_carry_comment (&job, "", &text, &err), 0);
-    assert_null (text);
+    expect_comment (&job, "", NULL);
     job.option = NULL;
     job.sidecar = "{}";
-    assert_int_equal (dn_carry_comment (&job, "", &text, &err), 0);
-    assert_null (text);
+    expect_comment (&job, "", NULL);
     job.sidecar = NULL;
     job.comment = "dnnest:batch=4";
-    assert_int_equal (dn_carry_comment (&job, "", &text, &err), 0);
-    assert_null (text);
+    expect_comment (&job, "", NULL);
+}
+
+/* Of an option: the text, or an error with that part. */
+static void expect_option (const char *option, const char *expected, const char *says)
+{
+    char *text;
+    int rc = dn_carry_option (option, NULL, &text, &unit_err);
+
+    assert_int_equal (rc, says ? -1 : 0);
+    assert_string_equal (text ? unit_keep (text, free) : "", expected);
+    if (says)
+        assert_contains (unit_err.text, says);
 }
 
 TEST ("options name files of the client")
 {
-    struct dn_err err = {.text = ""};
-    char *text;
-
     scratch_put ("good.json", "{\"dnnest\": 1,\n \"spec\": {\"batch\": 4}}\n");
-    assert_int_equal (
-        dn_carry_option (
-            unit_text ("@%s,steps=4", scratch_path ("good.json")), NULL, &text, &err),
-        0);
-    assert_string_equal (text, "{\"dnnest\":1,\"spec\":{\"batch\":\"4\"}}");
-    free (text);
-    assert_int_equal (dn_carry_option (scratch_path ("file"), NULL, &text, &err), -1);
-    assert_null (text);
-    assert_contains (err.text, "sidecar: line 1, column 1: not JSON");
-    assert_int_equal (dn_carry_option ("resnet50", NULL, &text, &err), -1);
-    assert_contains (err.text, "--dnnest: resnet50: No such file");
-    assert_int_equal (dn_carry_option ("batch=4", NULL, &text, &err), 0);
-    assert_null (text);
-    assert_int_equal (dn_carry_option (NULL, NULL, &text, &err), 0);
-    assert_null (text);
+    expect_option (unit_text ("@%s,steps=4", scratch_path ("good.json")),
+                   "{\"dnnest\":1,\"spec\":{\"batch\":\"4\"}}",
+                   NULL);
+    expect_option (scratch_path ("file"), "", "sidecar: line 1, column 1: not JSON");
+    expect_option ("resnet50", "", "--dnnest: resnet50: No such file");
+    expect_option ("batch=4", "", NULL);
+    expect_option (NULL, "", NULL);
 }
 
 int before_tests (void **state)
@@ -193,11 +190,10 @@ int before_tests (void **state)
 
 static void expect_trust (const char *name, const char *says)
 {
-    struct dn_err err = {.text = ""};
-    int rc = dn_trust_parents (scratch_path (name), &err);
+    int rc = dn_trust_parents (scratch_path (name), &unit_err);
 
     if (says)
-        assert_contains (err.text, says);
+        assert_contains (unit_err.text, says);
     assert_int_equal (rc, says ? -1 : 0);
 }
 
