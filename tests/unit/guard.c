@@ -66,6 +66,15 @@ static const char record[] =
     "\"bundle\":\"2026-11\"},\"spec\":\"model=resnet50,batch=64,precision=fp16,"
     "epochs=20,dataset=imagenet\"}";
 
+/* Other ones: as requested, what was set, and more. */
+#define MODE(mode, verdict)                                                            \
+    "{\"dnnest\":1,\"mode\":\"" mode "\",\"verdict\":\"" verdict "\","
+#define LIMITS(asked, set) "\"req\":{" asked "},\"set\":{" set "}"
+#define CHANGE             MODE ("enforce", "change")
+#define OPEN                                                                           \
+    ",\"open\":[{\"gpu\":\"a100\",\"features\":\"a\",\"slow\":100},{\"gpu\":\"v100\"," \
+    "\"features\":\"v\",\"slow\":200}],\"steer\":{\"gpu\":\"v100\","
+
 static void set_comment (struct dn_link_job *job, const char *comment)
 {
     job->admin_comment = sim_text (&cluster, comment);
@@ -91,6 +100,13 @@ static struct dn_link_job *add_job (int64_t id, int64_t left_s)
     snprintf (job->name, sizeof (job->name), "%lld", (long long) id);
     set_comment (job, record);
     return job;
+}
+
+static void end_job (struct dn_link_job *job, const char *state, int64_t end_s)
+{
+    job->phase = DN_PHASE_ENDED;
+    job->state = state;
+    job->end = end_s;
 }
 
 static struct dn_site site;
@@ -190,9 +206,7 @@ TEST ("a job is extended and its record says so")
 
 TEST ("a job whose record has no room for it is extended")
 {
-    static const char head[] =
-        "{\"dnnest\":1,\"version\":\"1\",\"mode\":\"enforce\",\"verdict\":\"change\","
-        "\"req\":{\"time_s\":36000,\"features\":\"";
+    static const char head[] = CHANGE "\"req\":{\"time_s\":36000,\"features\":\"";
     static const char tail[] = "\"},\"set\":{\"time_s\":3600}}";
     char full[1024];
     struct dn_link_job *job = add_job (12, 800);
@@ -307,15 +321,11 @@ TEST ("jobs that are not lowered are left alone")
         "",
         "note",
         "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\"}",
-        "{\"dnnest\":1,\"mode\":\"advise\",\"verdict\":\"change\","
-        "\"req\":{\"time_s\":36000},\"set\":{\"time_s\":3600}}",
-        "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"control\","
-        "\"req\":{\"time_s\":36000},\"set\":{\"time_s\":3600}}",
-        "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\","
-        "\"req\":{\"time_s\":36000},\"set\":{\"time_min_s\":3600}}",
-        "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\","
-        "\"req\":{\"time_s\":1800},\"set\":{\"time_s\":3600}}",
-        "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\",",
+        MODE ("advise", "change") LIMITS ("\"time_s\":36000", "\"time_s\":3600") "}",
+        MODE ("enforce", "control") LIMITS ("\"time_s\":36000", "\"time_s\":3600") "}",
+        CHANGE LIMITS ("\"time_s\":36000", "\"time_min_s\":3600") "}",
+        CHANGE LIMITS ("\"time_s\":1800", "\"time_s\":3600") "}",
+        CHANGE,
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (comments); i++)
@@ -339,13 +349,19 @@ TEST ("a suspended job keeps its room")
     PASS_LIMIT (job, 7920);
 }
 
+static void free_guarded (void *guarded)
+{
+    dn_guarded_free (guarded);
+}
+
+/* It is kept for the test. */
 static struct dn_guarded *read_heartbeat (void)
 {
     char *text = unit_keep (scratch_read ("guard", NULL), free);
-    struct dn_guarded *guarded = dn_guarded_read (dn_span_of (text), "guard", NULL);
 
-    assert_non_null (guarded);
-    return guarded;
+    return unit_keep (
+        assert_made (dn_guarded_read (dn_span_of (text), "guard", &unit_err)),
+        free_guarded);
 }
 
 TEST (
@@ -354,11 +370,8 @@ TEST (
     struct dn_link_job *job = add_job (12, 800);
 
     set_comment (job,
-                 "{\"dnnest\":1,\"version\":\"1\",\"mode\":\"enforce\",\"verdict\":"
-                 "\"change\",\"req\":{\"gpu\":\"a100\"},\"set\":{\"time_s\":1800},"
-                 "\"open\":[{\"gpu\":\"a100\",\"features\":\"a\",\"slow\":100},"
-                 "{\"gpu\":\"v100\",\"features\":\"v\",\"slow\":200}],"
-                 "\"steer\":{\"gpu\":\"v100\",\"time_s\":3600}}");
+                 CHANGE LIMITS ("\"gpu\":\"a100\"", "\"time_s\":1800") OPEN
+                 "\"time_s\":3600}}");
     PASS_LIMIT (job, 7200 * 26 / 10);
 }
 
@@ -471,7 +484,6 @@ TEST ("a guard that leaves gives all limits back")
     guarded = read_heartbeat ();
     assert_int_equal (guarded->time_s, 0);
     assert_false (dn_guarded_is_alive (guarded, NOW));
-    dn_guarded_free (guarded);
     /* Nothing is left to be given back. */
     assert_int_equal (dn_task_restore.run (memory, &dnnestd, &unit_err), 0);
     assert_int_equal (slurm.n_changes, 3);
@@ -493,11 +505,8 @@ static void move_task (void)
     strcpy (task->name, "1_3");
     sim_limit (task, 7200);
     set_comment (task,
-                 "{\"dnnest\":1,\"version\":\"1\",\"mode\":\"enforce\",\"verdict\":"
-                 "\"change\",\"req\":{\"time_s\":36000,\"gpu\":\"a100\"},\"set\":{"
-                 "\"time_s\":3600},\"open\":[{\"gpu\":\"a100\",\"features\":\"a\","
-                 "\"slow\":100},{\"gpu\":\"v100\",\"features\":\"v\",\"slow\":200}],"
-                 "\"steer\":{\"gpu\":\"v100\",\"time_s\":7200,\"cap_s\":93600}}");
+                 CHANGE LIMITS ("\"time_s\":36000,\"gpu\":\"a100\"", "\"time_s\":3600")
+                     OPEN "\"time_s\":7200,\"cap_s\":93600}}");
     cluster.n_jobs = 2;
 }
 
@@ -621,15 +630,11 @@ TEST ("jobs are tallied and the heart beats")
 
     PASS (1);
     wait_s (200);
-    done->phase = failed->phase = DN_PHASE_ENDED;
-    done->state = "COMPLETED";
-    failed->state = "FAILED";
-    done->end = failed->end = NOW;
+    end_job (done, "COMPLETED", NOW);
+    end_job (failed, "FAILED", NOW);
     PASS (1);
     restart ();
-    longer->phase = DN_PHASE_ENDED;
-    longer->state = "COMPLETED";
-    longer->end = NOW + 200;
+    end_job (longer, "COMPLETED", NOW + 200);
     PASS (1);
     guarded = read_heartbeat ();
     assert_int_equal (guarded->time_s, NOW + 200);
@@ -638,41 +643,34 @@ TEST ("jobs are tallied and the heart beats")
     assert_non_null (tally);
     assert_numbers ("2 14 1", tally->n_jobs, tally->jobs[0], tally->needed);
     assert_true (dn_guarded_is_alive (guarded, NOW + 300));
-    dn_guarded_free (guarded);
 }
 
-static const struct dn_tally *tally_of (struct dn_guarded **guarded)
+static const struct dn_tally *tally (void)
 {
-    dn_guarded_free (*guarded);
-    *guarded = read_heartbeat ();
-    return dn_guarded_find (*guarded, 1000, 0);
+    return dn_guarded_find (read_heartbeat (), 1000, 0);
 }
 
 TEST ("what a job runs beyond its first limit is a debt, once")
 {
     struct dn_link_job *longer = add_job (14, 100);
-    struct dn_guarded *guarded = NULL;
 
     PASS (1);
-    assert_null (tally_of (&guarded));
+    assert_null (tally ());
     wait_s (140);
     PASS (1);
-    assert_int_equal (tally_of (&guarded)->debt_s, 4 * 40);
+    assert_int_equal (tally ()->debt_s, 4 * 40);
     wait_s (60);
     PASS (1);
-    assert_int_equal (tally_of (&guarded)->debt_s, 4 * 100);
+    assert_int_equal (tally ()->debt_s, 4 * 100);
     /* Another process goes on. */
     restart ();
     wait_s (60);
-    longer->phase = DN_PHASE_ENDED;
-    longer->state = "COMPLETED";
-    longer->end = NOW + 230;
+    end_job (longer, "COMPLETED", NOW + 230);
     for (int i = 0; i < 3; i++) {
         PASS (1);
-        assert_int_equal (tally_of (&guarded)->debt_s, 4 * 130);
+        assert_int_equal (tally ()->debt_s, 4 * 130);
         wait_s (60);
     }
-    dn_guarded_free (guarded);
 }
 
 /* CPU time, and the largest memory. */
