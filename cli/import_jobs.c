@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 #include "common.h"
-#include "jobs/outcome.h"
+#include "jobs/finished.h"
 #include "jobs/store.h"
 #include "output/progress.h"
 #include "read_runs.h"

@@ -1,4 +1,4 @@
-/* arguments.h - the command line of dnnestd and of dnnest-guard
+/* arguments.h - the command line of dnnestd and of dnnest-guard, and their log
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

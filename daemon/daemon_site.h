@@ -33,9 +33,7 @@ int dn_daemon_site_load (struct dn_daemon_site *daemon_site,
                          const struct dn_link_conf *conf,
                          struct dn_err *err);
 
-/* Load the defaults, with the paths of dnnest.conf where these can be read. -1 without
- * memory.
- */
+/* Load the defaults, with the paths of dnnest.conf if it can be read. -1: no memory. */
 int dn_daemon_site_defaults (struct dn_daemon_site *daemon_site);
 
 /* Have the files changed since the last load, or with 'conf' (NULL: not known) what

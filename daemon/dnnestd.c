@@ -93,10 +93,10 @@ static enum dn_daemon_exit read_line (int argc,
     struct dn_loop_options *options = &line->options;
     const char *since = NULL;
     const struct dn_argument own[] = {
-        {"out", NULL, &options->out},
-        {"db", NULL, &options->store},
+        {"out", NULL, &options->daemon.out},
+        {"db", NULL, &options->daemon.store},
         {"since", NULL, &since},
-        {"json", &options->json, NULL},
+        {"json", &options->daemon.json, NULL},
         {0},
     };
 
@@ -104,7 +104,7 @@ static enum dn_daemon_exit read_line (int argc,
         return DN_DAEMON_USAGE;
     if (line->done)
         return DN_DAEMON_DONE;
-    if (since && read_since (since, &options->since_s) != DN_DAEMON_DONE)
+    if (since && read_since (since, &options->daemon.since_s) != DN_DAEMON_DONE)
         return DN_DAEMON_USAGE;
     if (optind < argc) {
         *task = task_find (argv[optind]);
@@ -114,9 +114,9 @@ static enum dn_daemon_exit read_line (int argc,
     }
     if (optind < argc)
         return dn_loop_usage ("argument", argv[optind], dn_say_usage_one_task);
-    if (!*task && (line->once || options->dry_run || options->out))
+    if (!*task && (line->once || options->daemon.dry_run || options->daemon.out))
         return dn_loop_usage ("task", "", dn_say_usage_needs_task);
-    if ((options->store || since || options->json)
+    if ((options->daemon.store || since || options->daemon.json)
         && (!line->once || *task != &dn_task_collect))
         return dn_loop_usage ("option", "", dn_say_usage_collect);
     return DN_DAEMON_DONE;
@@ -125,7 +125,7 @@ static enum dn_daemon_exit read_line (int argc,
 int main (int argc, char **argv)
 {
     struct dn_arguments line = {
-        .options = {.name = "dnnestd", .leave_s = LEAVE_S, .since_s = DN_UNSET}};
+        .options = {.name = "dnnestd", .leave_s = LEAVE_S, .daemon.since_s = DN_UNSET}};
     const struct dn_task *one[] = {NULL, NULL};
     int rc = (int) read_line (argc, argv, &line, &one[0]);
 

@@ -4,25 +4,38 @@
  * slurmctld does not answer, the waits between two tries become longer, and each try
  * costs a ping alone.
  *
+ * SIGTERM and SIGINT end it. A handler adds to an eventfd, which ends the waiting, here
+ * alone, in whatever thread of libslurm it ran. A request to slurmctld that waits for
+ * an answer does not see the signal: a second later, and what its tasks have for
+ * leaving, the process ends all the same. Its files are replaced whole, so that none is
+ * left half written.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "loop.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/messages.h"
-#include "daemon_log.h"
 #include "daemon_site.h"
 #include "host/put_file.h"
 #include "host/stopwatch.h"
-#include "jobs_table.h"
-#include "notify.h"
-#include "signals.h"
+#include "round.h"
 #include "ticks.h"
+
+#ifdef DN_SYSTEMD
+#include <systemd/sd-daemon.h>
+#endif
 
 /* Between two tries to reach slurmctld; a random part is added to each. */
 #define RETRY_MIN_MS 1000
@@ -57,6 +70,160 @@ struct loop {
     bool said_down;
     char said[DN_ERR_TEXT_MAX]; /* the last error in the log, said once */
 };
+
+/* --- signals ---------------------------------------------------------------------- */
+
+/* Seconds after SIGTERM in which a round may come to its own end. */
+#define ROUND_S 1
+
+/* Longest wait: poll () takes an int. */
+#define WAIT_MAX_MS 3600000
+
+static int wake_fd = -1;
+static unsigned grace_s;
+static volatile sig_atomic_t end_asked;
+static volatile sig_atomic_t reload_asked;
+
+static void wake (void)
+{
+    const uint64_t one = 1;
+
+    /* It cannot fail but where it has been woken already. */
+    if (write (wake_fd, &one, sizeof (one)) < 0)
+        return;
+}
+
+static void on_end (int number)
+{
+    const int saved = errno;
+
+    (void) number;
+    end_asked = 1;
+    alarm (grace_s);
+    wake ();
+    errno = saved;
+}
+
+static void on_reload (int number)
+{
+    const int saved = errno;
+
+    (void) number;
+    reload_asked = 1;
+    wake ();
+    errno = saved;
+}
+
+static void on_alarm (int number)
+{
+    (void) number;
+    _exit (0);
+}
+
+static int handle (int number, void (*handler) (int), struct dn_err *err)
+{
+    struct sigaction action;
+
+    memset (&action, 0, sizeof (action));
+    action.sa_handler = handler;
+    action.sa_flags = SA_RESTART;
+    sigemptyset (&action.sa_mask);
+    if (sigaction (number, &action, NULL) < 0)
+        return dn_err_set (
+            err, DN_E_IO, dn_say_err_signal, number, dn_errno_text (errno).text);
+    return 0;
+}
+
+/* Install the handlers; the tasks have 'leave_s' for leaving. */
+static int signals_begin (int leave_s, struct dn_err *err)
+{
+    grace_s = ROUND_S + (unsigned) leave_s;
+    end_asked = reload_asked = 0;
+    wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wake_fd < 0)
+        return dn_err_set (err, DN_E_IO, "eventfd: %s", dn_errno_text (errno).text);
+    if (handle (SIGTERM, on_end, err) < 0 || handle (SIGINT, on_end, err) < 0
+        || handle (SIGHUP, on_reload, err) < 0 || handle (SIGALRM, on_alarm, err) < 0
+        || handle (SIGPIPE, SIG_IGN, err) < 0)
+        return -1;
+    return 0;
+}
+
+/* Has SIGHUP come since the last call? */
+static bool signals_reload (void)
+{
+    const bool asked = reload_asked != 0;
+
+    reload_asked = 0;
+    return asked;
+}
+
+/* Wait for a signal, at most 'ms'. */
+static void signals_wait (int64_t ms)
+{
+    struct pollfd wait_for = {.fd = wake_fd, .events = POLLIN};
+    uint64_t n;
+
+    if (ms > WAIT_MAX_MS)
+        ms = WAIT_MAX_MS;
+    if (poll (&wait_for, 1, ms < 0 ? 0 : (int) ms) > 0
+        && read (wake_fd, &n, sizeof (n)) < 0)
+        return;
+}
+
+/* --- systemd (sd_notify), if there is libsystemd ---------------------------------- */
+
+#define STATUS_MAX 512
+
+static void tell (const char *state)
+{
+#ifdef DN_SYSTEMD
+    sd_notify (0, state);
+#else
+    (void) state;
+#endif
+}
+
+/* A manager that started the reload waits for READY=1 with a later time than this. */
+static void notify_reloading (void)
+{
+    char state[80];
+    struct timespec now = {0, 0};
+
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    snprintf (state,
+              sizeof (state),
+              "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
+              (int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000);
+    tell (state);
+}
+
+/* The line that systemctl status shows. */
+static void notify_status (const char *format, ...)
+{
+    char state[STATUS_MAX] = "STATUS=";
+    const size_t len = sizeof ("STATUS=") - 1;
+    va_list args;
+
+    va_start (args, format);
+    vsnprintf (state + len, sizeof (state) - len, format, args);
+    va_end (args);
+    tell (state);
+}
+
+/* How often the watchdog wants to hear that the process is alive, in ms; 0: never. */
+static int64_t notify_alive_ms (void)
+{
+#ifdef DN_SYSTEMD
+    uint64_t us;
+
+    if (sd_watchdog_enabled (0, &us) > 0 && us >= 2000)
+        return (int64_t) (us / 2000);
+#endif
+    return 0;
+}
+
+/* --- errors ----------------------------------------------------------------------- */
 
 static enum dn_daemon_exit exit_of (const struct dn_err *err)
 {
@@ -112,13 +279,8 @@ static enum dn_daemon_exit begin_loop (struct loop *loop,
                                        struct dn_err *err)
 {
     loop->options = options;
-    loop->site.conf = options->conf;
-    loop->daemon.dry_run = options->dry_run;
-    loop->daemon.out = options->out;
-    loop->daemon.json = options->json;
-    loop->daemon.store = options->store;
-    loop->daemon.since_s = options->since_s;
-    loop->daemon.conf = options->conf;
+    loop->daemon = options->daemon;
+    loop->site.conf = options->daemon.conf;
     loop->site.rules_only = options->goes_on;
     if (dn_daemon_site_load (&loop->site, NULL, err) < 0) {
         if (!options->goes_on || dn_daemon_site_defaults (&loop->site) < 0)
@@ -142,14 +304,14 @@ static enum dn_daemon_exit begin_loop (struct loop *loop,
 }
 
 /* Files are written into StateDir, unless nothing or another file is written. */
-static bool needs_state_dir (const struct dn_loop_options *options)
+static bool needs_state_dir (const struct dn_daemon *d)
 {
-    return !options->out && !options->store && !options->dry_run;
+    return !d->out && !d->store && !d->dry_run;
 }
 
 static int make_state_dir (const struct loop *loop, struct dn_err *err)
 {
-    if (!needs_state_dir (loop->options)
+    if (!needs_state_dir (&loop->daemon)
         || dn_put_state_dir (loop->site.site->state_dir, DNNEST_STATE_DIR, err) == 0)
         return 0;
     if (!loop->options->goes_on)
@@ -165,7 +327,7 @@ static void reload (struct loop *loop, const struct dn_link_conf *conf)
 {
     struct dn_err err = {.code = DN_E_NONE};
 
-    dn_notify_reloading ();
+    notify_reloading ();
     if (dn_daemon_site_load (&loop->site, conf, &err) < 0) {
         dn_ticks_error (err.text, (int64_t) time (NULL));
         dn_log (DN_LOG_ERROR, dn_say_daemon_conf_kept, err.text);
@@ -173,7 +335,7 @@ static void reload (struct loop *loop, const struct dn_link_conf *conf)
         loop->daemon.site = loop->site.site;
         dn_log (DN_LOG_INFO, dn_say_daemon_conf_loaded);
     }
-    dn_notify_ready ();
+    tell ("READY=1");
 }
 
 /* Read what slurmctld says about itself, and reload where the rules depend on it. */
@@ -269,7 +431,7 @@ static void say_down (struct loop *loop)
     loop->retry_ms = loop->retry_ms == 0 ? RETRY_MIN_MS : loop->retry_ms * 2;
     if (loop->retry_ms > RETRY_MAX_MS)
         loop->retry_ms = RETRY_MAX_MS;
-    dn_notify_status (dn_say_daemon_status_down);
+    notify_status (dn_say_daemon_status_down);
 }
 
 static void say_up (struct loop *loop)
@@ -281,7 +443,7 @@ static void say_up (struct loop *loop)
     loop->said_down = false;
     loop->retry_ms = 0;
     dn_ticks.status.up = true;
-    dn_notify_status (dn_say_daemon_status_up, dn_ticks.total[DN_TICK_EXTENSIONS]);
+    notify_status (dn_say_daemon_status_up, dn_ticks.total[DN_TICK_EXTENSIONS]);
 }
 
 static void do_round (struct loop *loop)
@@ -304,7 +466,7 @@ static void do_round (struct loop *loop)
     for (int i = 0; i < dn_ticks.status.n_tasks; i++)
         if (dn_ticks.status.tasks[i].interval_s > dn_ticks.status.every_s)
             dn_ticks.status.every_s = dn_ticks.status.tasks[i].interval_s;
-    if (needs_state_dir (loop->options)
+    if (needs_state_dir (&loop->daemon)
         && dn_ticks_write (loop->site.site->state_dir, loop->daemon.now_s, &err) < 0)
         complain (loop, &err);
 }
@@ -328,18 +490,18 @@ static int64_t time_to_round (const struct loop *loop)
 static void wait_for_round (struct loop *loop)
 {
     int64_t end_ms = dn_monotonic_ms () + time_to_round (loop);
-    int64_t alive_ms = dn_notify_alive_ms ();
+    int64_t alive_ms = notify_alive_ms ();
     int64_t step_ms = alive_ms > 0 && alive_ms < CHECK_MS ? alive_ms : CHECK_MS;
 
-    while (!dn_signals_end ()) {
+    while (!end_asked) {
         int64_t left_ms = end_ms - dn_monotonic_ms ();
 
-        dn_notify_alive ();
-        if (dn_signals_reload () || dn_daemon_site_is_old (&loop->site, NULL))
+        tell ("WATCHDOG=1");
+        if (signals_reload () || dn_daemon_site_is_old (&loop->site, NULL))
             reload (loop, NULL);
         if (left_ms <= 0)
             return;
-        dn_signals_wait (left_ms < step_ms ? left_ms : step_ms);
+        signals_wait (left_ms < step_ms ? left_ms : step_ms);
     }
 }
 
@@ -359,7 +521,7 @@ static void leave (struct loop *loop)
 {
     struct dn_err err = {.code = DN_E_NONE};
 
-    dn_notify_stopping ();
+    tell ("STOPPING=1");
     loop->daemon.now_s = dn_link_now (loop->daemon.link);
     for (int i = 0; i < loop->n_turns; i++)
         if (loop->turns[i].task->leave
@@ -367,7 +529,7 @@ static void leave (struct loop *loop)
                    < 0)
             dn_log (DN_LOG_ERROR, "%s", err.text);
     dn_ticks.status.ended_s = (int64_t) time (NULL);
-    if (needs_state_dir (loop->options))
+    if (needs_state_dir (&loop->daemon))
         dn_ticks_write (loop->site.site->state_dir, dn_ticks.status.ended_s, NULL);
 }
 
@@ -380,7 +542,7 @@ enum dn_daemon_exit dn_loop_run (const struct dn_loop_options *options,
 
     if (rc == DN_DAEMON_DONE && make_state_dir (&loop, &err) < 0)
         rc = DN_DAEMON_CONF;
-    if (rc == DN_DAEMON_DONE && dn_signals_begin (options->leave_s, &err) < 0)
+    if (rc == DN_DAEMON_DONE && signals_begin (options->leave_s, &err) < 0)
         rc = DN_DAEMON_BUG;
     if (rc != DN_DAEMON_DONE) {
         dn_log (DN_LOG_ERROR, "%s", err.text);
@@ -388,8 +550,8 @@ enum dn_daemon_exit dn_loop_run (const struct dn_loop_options *options,
     }
     dn_ticks_begin (options->name, loop.site.site->state_dir, (int64_t) time (NULL));
     dn_log (DN_LOG_INFO, dn_say_daemon_started, options->name, PACKAGE_VERSION);
-    dn_notify_ready ();
-    while (!dn_signals_end ()) {
+    tell ("READY=1");
+    while (!end_asked) {
         do_round (&loop);
         wait_for_round (&loop);
     }

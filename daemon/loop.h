@@ -26,13 +26,8 @@ struct dn_loop_options {
     /* A configuration or a StateDir that cannot be used does not end the program: it
      * goes on with the last good ones, first with the defaults. */
     bool goes_on;
-    int leave_s;      /* seconds that the tasks have for leaving after SIGTERM */
-    const char *conf; /* dnnest.conf; NULL: the default */
-    const char *out;  /* of struct dn_daemon */
-    bool dry_run;
-    bool json; /* these three of struct dn_daemon */
-    const char *store;
-    int64_t since_s;
+    int leave_s;             /* seconds that the tasks have for leaving after SIGTERM */
+    struct dn_daemon daemon; /* what a command line sets of it */
 };
 
 /* Run one task once, and print errors. */

@@ -21,7 +21,7 @@ struct dn_daemon {
     bool dry_run;     /* change nothing; say what would be changed */
     const char *conf; /* dnnest.conf; NULL: the default */
     const char *out;  /* file to write in place of that in StateDir; NULL; "-" stdout */
-    void *jobs;       /* of jobs_table.h: the table of jobs, kept for a round; NULL */
+    void *jobs;       /* of round.h: the table of jobs, kept for a round; NULL */
     bool once;        /* a command waits for the end of all work */
     bool json;        /* print what was done as JSON */
     const char *store; /* of finished jobs, in place of that in StateDir; NULL */
@@ -49,6 +49,13 @@ extern const struct dn_task dn_task_collect;
 extern const struct dn_task dn_task_learn;
 extern const struct dn_task dn_task_revise;
 extern const struct dn_task dn_task_steer;
+
+/* Of dnnest-guard: extend limits again and again, and give all of them back before the
+ * end; give all back once; the same only where no guard is alive.
+ */
+extern const struct dn_task dn_task_guard;
+extern const struct dn_task dn_task_restore;
+extern const struct dn_task dn_task_restore_if_silent;
 
 /* A line for the log of dnnestd (journal or stderr), with its level. */
 enum dn_log_level {

@@ -31,9 +31,7 @@ void dn_ticks_error (const char *text, int64_t now_s);
 /* Replace NAME.prom and NAME.status in 'dir'. -1 with 'err'. */
 int dn_ticks_write (const char *dir, int64_t now_s, struct dn_err *err);
 
-/* Its counters in Prometheus' text format 0.0.4; NULL without memory. Free it with free
- * ().
- */
+/* Its counters in Prometheus' text format 0.0.4, to be freed; NULL without memory. */
 char *dn_ticks_text (const struct dn_ticks *ticks);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "arguments.h"
 #include "base/messages.h"
-#include "guard/guard.h"
 
 /* With --if-silent slurmctld that does not answer is tried again for most of the minute
  * until the timer comes again.
@@ -64,7 +63,7 @@ static enum dn_daemon_exit read_line (int argc, char **argv, struct line *line)
         return dn_loop_usage ("argument", argv[optind], dn_say_usage_options_only);
     if (line->if_silent && !line->restore)
         return dn_loop_usage ("--if-silent", "", dn_say_usage_restore);
-    if (line->all.options.dry_run && !line->all.once && !line->restore)
+    if (line->all.options.daemon.dry_run && !line->all.once && !line->restore)
         return dn_loop_usage ("--dry-run", "", dn_say_usage_once);
     return DN_DAEMON_DONE;
 }
@@ -75,7 +74,7 @@ int main (int argc, char **argv)
     struct line line = {.all.options = {.name = "dnnest-guard",
                                         .goes_on = true,
                                         .leave_s = LEAVE_S,
-                                        .since_s = DN_UNSET}};
+                                        .daemon.since_s = DN_UNSET}};
     int rc = (int) read_line (argc, argv, &line);
     bool once = line.all.once || line.restore;
 

@@ -19,13 +19,9 @@
 #include <unistd.h>
 
 #include "base/messages.h"
-#include "guard/guard.h"
-#include "guard/heartbeat.h"
-#include "guard/pace.h"
-#include "guard/remembered.h"
-#include "guard/reserved.h"
-#include "jobs_table.h"
-#include "reported.h"
+#include "guard/kept.h"
+#include "guard/guard_plan.h"
+#include "round.h"
 
 /* Passes in which all is given back: the list of tasks of an array may be cut, and jobs
  * change between the table and the request.

@@ -19,6 +19,7 @@
 #ifndef DN_GUARD_PLAN_H
 #define DN_GUARD_PLAN_H
 
+#include "host/progress_file.h"
 #include "predict/apps.h"
 #include "rewrite/recorded.h"
 
@@ -35,8 +36,7 @@ struct dn_promise {
     dn_app_key app;   /* of its user; 0: unknown */
 };
 
-/* What a valid record promises; with 'set_s' DN_UNSET, if it did not lower the limit.
- */
+/* What a valid record promises; 'set_s' DN_UNSET, if it did not lower the limit. */
 struct dn_promise dn_promise_of (const struct dn_recorded *recorded);
 
 /* One job at one time. */
@@ -100,9 +100,32 @@ bool dn_guard_is_due (const struct dn_guard_case *c);
  */
 int64_t dn_guard_lead (const struct dn_guard_case *c, int64_t limit_s);
 
-/* What the user had asked for, and what a human has added to the limit, in whole
- * minutes.
- */
+/* What the user had asked for, and a human has added to the limit, in whole minutes. */
 int64_t dn_guard_own (const struct dn_guard_case *c);
+
+/* How long a job needs, by what it has reported.
+ *
+ * In: the reports of a job, its start, the time. Out: the time limit that it needs. The
+ * pace is measured between the first report and the last, so that the start of the
+ * program does not count as work; the margin follows from how much the pace varies, and
+ * is at least a tenth of what is left. Reports that contradict each other, come from
+ * the future, or have stopped coming give no answer. Wrong reports of a job can
+ * shorten its own limit only, and no report extends it beyond what its user has
+ * requested.
+ */
+struct dn_pace_job {
+    int64_t start_s;    /* of the present run, seconds since 1970 */
+    int64_t now_s;      /* seconds since 1970 */
+    int64_t ran_s;      /* without suspensions */
+    int64_t interval_s; /* between two looks */
+};
+
+struct dn_pace {
+    int64_t needed_s; /* run time of the whole job, with margin; DN_UNSET: unknown */
+    bool steady;      /* enough was seen to give time back */
+};
+
+struct dn_pace dn_pace_needed (const struct dn_progress *progress,
+                               const struct dn_pace_job *job);
 
 #endif

@@ -120,8 +120,7 @@ void dn_accounting_free (struct dn_accounting *accounting)
     free (accounting);
 }
 
-/* --- columns -----------------------------------------------------------------------
- */
+/* --- columns ---------------------------------------------------------------------- */
 
 static int64_t count_of (const char *text)
 {
@@ -161,8 +160,7 @@ static int64_t limit_of (const char *text)
     return minutes < 0 || minutes > INT32_MAX ? DN_UNSET : 60 * minutes;
 }
 
-/* "3:0", of a signal "0:9": the exit status, or 128 and the signal, as a shell has it.
- */
+/* "3:0", of a signal "0:9": the exit status, or 128 and the signal, as in a shell. */
 static int64_t exit_of (const char *text)
 {
     const char *colon = strchr (text, ':');
@@ -224,8 +222,7 @@ static double gb_of (const char *text)
     return NAN;
 }
 
-/* --- a job -------------------------------------------------------------------------
- */
+/* --- a job ------------------------------------------------------------------------ */
 
 static void take_gpus (struct dn_accounting *a, const char *text)
 {
@@ -335,8 +332,7 @@ int dn_accounting_end (struct dn_accounting *a)
     return has_job && a->job.job.raw_id > 0 ? a->take (a->to, &a->job) : 0;
 }
 
-/* --- records -----------------------------------------------------------------------
- */
+/* --- records ---------------------------------------------------------------------- */
 
 /* Count the separators up to the end of the text. */
 static void count (const struct dn_accounting *a, struct record *record)

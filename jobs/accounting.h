@@ -42,9 +42,7 @@ typedef int (*dn_accounted_f) (void *to, const struct dn_accounted *job);
 
 struct dn_accounting;
 
-/* 'delimiter' is copied, and cut to a name. NULL if out of memory; freed with
- * dn_accounting_free ().
- */
+/* 'delimiter' is copied and cut. NULL: no memory; freed with dn_accounting_free (). */
 struct dn_accounting *dn_accounting_new (enum dn_accounting_what what,
                                          const char *delimiter,
                                          dn_accounted_f take,

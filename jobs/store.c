@@ -30,7 +30,7 @@ struct dn_store *dn_store_open (const char *path, bool adding, struct dn_err *er
     }
     /* The tables are made at once. Later transactions begin when there is a row. */
     if (dn_store_db_open (&store->db, path, adding, err) < 0
-        || (adding && dn_store_db_commit (&store->db, err) < 0)) {
+        || (adding && dn_store_commit (store, err) < 0)) {
         dn_store_close (store);
         dn_err_wrap (err, "%s", path ? path : "memory");
         return NULL;
@@ -52,14 +52,25 @@ void dn_store_cleanup (struct dn_store **store)
     dn_store_close (*store);
 }
 
+/* Run a statement that begins or ends a transaction, unless it has. */
+static int turn (struct dn_store *store, bool adding, struct dn_err *err)
+{
+    if (store->db.adding == adding)
+        return 0;
+    if (dn_sql_run (store->db.sql, adding ? "BEGIN IMMEDIATE" : "COMMIT", err) < 0)
+        return -1;
+    store->db.adding = adding;
+    return 0;
+}
+
 static int begin (struct dn_store *store, struct dn_err *err)
 {
-    return store->db.adding ? 0 : dn_store_db_begin (&store->db, err);
+    return turn (store, true, err);
 }
 
 int dn_store_commit (struct dn_store *store, struct dn_err *err)
 {
-    return store->db.adding ? dn_store_db_commit (&store->db, err) : 0;
+    return turn (store, false, err);
 }
 
 /* --- adding ---------------------------------------------------------------------- */
@@ -119,63 +130,93 @@ static int prepare_adding (struct dn_store *store, struct dn_err *err)
                : fail (store, err);
 }
 
+/* The value of a column, which is not bound, and so NULL, where it is unknown. */
 static int bind_count (struct dn_store *store, int i, int64_t count, struct dn_err *err)
 {
     const char *name = dn_finished_columns[i].name;
 
     if (count == DN_UNSET && !dn_store_is_never_null (i))
-        return 0;
+        return SQLITE_OK;
     if (count < 0 && (dn_store_is_key (i) || i == DN_FINISHED_AT_end_s))
         return dn_err_set (err, DN_E_RANGE, dn_say_err_column_unknown, name);
     if (count < DN_UNLIMITED)
         return dn_err_set (
             err, DN_E_RANGE, dn_say_err_column_count, name, (long long) count);
-    return dn_sql_bind_count (store->add, i + 1, count, err);
+    return sqlite3_bind_int64 (store->add, i + 1, count);
 }
 
-/* An unknown value is not bound, which makes it NULL. */
+static int bind_real (struct dn_store *store, int i, double value, struct dn_err *err)
+{
+    if (isnan (value))
+        return SQLITE_OK;
+    if (value < 0 || value > DN_STORE_REAL_MAX)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           dn_say_err_column_range,
+                           dn_finished_columns[i].name,
+                           value,
+                           DN_STORE_REAL_MAX);
+    return sqlite3_bind_double (store->add, i + 1, value);
+}
+
+static int bind_text (struct dn_store *store,
+                      int i,
+                      const char *text,
+                      struct dn_err *err)
+{
+    size_t len = strlen (text);
+
+    if (len == 0 && !dn_store_is_never_null (i))
+        return SQLITE_OK;
+    if (len > DN_STORE_TEXT_MAX)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           dn_say_err_column_long,
+                           dn_finished_columns[i].name,
+                           len,
+                           DN_STORE_TEXT_MAX);
+    return sqlite3_bind_text (store->add, i + 1, text, (int) len, SQLITE_TRANSIENT);
+}
+
 static int bind_column (struct dn_store *store,
                         int i,
                         const struct dn_finished *job,
                         struct dn_err *err)
 {
-    const char *name = dn_finished_columns[i].name;
     const void *member = (const char *) job + dn_finished_columns[i].offset;
+    int rc;
 
-    switch (dn_finished_columns[i].type) {
-    case DN_FINISHED_COUNT:
-        return bind_count (store, i, *(const int64_t *) member, err);
-    case DN_FINISHED_REAL:
-        return dn_sql_bind_real (
-            store->add, i + 1, name, *(const double *) member, err);
-    default:
-        return dn_sql_bind_text (store->add,
-                                 i + 1,
-                                 name,
-                                 *(const char *const *) member,
-                                 dn_store_is_never_null (i),
-                                 err);
-    }
+    if (dn_finished_columns[i].type == DN_FINISHED_COUNT)
+        rc = bind_count (store, i, *(const int64_t *) member, err);
+    else if (dn_finished_columns[i].type == DN_FINISHED_REAL)
+        rc = bind_real (store, i, *(const double *) member, err);
+    else
+        rc = bind_text (store, i, *(const char *const *) member, err);
+    return rc > SQLITE_OK ? fail (store, err) : rc;
 }
 
 int dn_store_add (struct dn_store *store,
                   const struct dn_finished *job,
                   struct dn_err *err)
 {
+    int rc;
+
     if (begin (store, err) < 0 || prepare_adding (store, err) < 0)
         return -1;
     sqlite3_clear_bindings (store->add);
     for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++)
         if (bind_column (store, i, job, err) < 0)
             return -1;
-    return dn_sql_finish (store->add, err);
+    rc = sqlite3_step (store->add);
+    if (rc != SQLITE_DONE)
+        fail (store, err);
+    sqlite3_reset (store->add);
+    return rc == SQLITE_DONE ? 0 : -1;
 }
 
 /* --- what was collected ---------------------------------------------------------- */
 
-/* Run a statement with a text and a number; the first number of its row, if any, is
- * 'answer'.
- */
+/* Run a statement with a text and a number; 'answer' is the first number of its row. */
 static int run_with (struct dn_store *store,
                      const char *sql,
                      const char *text,

@@ -1,14 +1,18 @@
-/* store_db.c - open the store safely
+/* store_db.c - open the store safely, and its tables
  *
  * Opening a database can run code: views, triggers, generated columns and default
  * values run when it is read. So the schema must be, letter by letter, the one that
- * this version creates, before any of our queries runs. What SQLite runs
- * for this check is limited by SQLite's own means: no functions and virtual tables from
- * the schema, and limits on lengths, on the depth of expressions and on memory.
+ * this version creates, before any of our queries runs. What SQLite runs for this check
+ * is limited by SQLite's own means: no functions and virtual tables from the schema,
+ * and limits on lengths, on the depth of expressions and on memory.
+ *
+ * The tables are made by the table of columns. The statements that SQLite keeps for the
+ * tables of a file are compared with those of an empty database in memory in which they
+ * were made.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "jobs/store_db.h"
+#include "jobs/store_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/messages.h"
+#include "jobs/finished.h"
 
 /* The header of a database: its first bytes, and where it states its journal mode. */
 #define MAGIC      "SQLite format 3"
@@ -135,9 +140,7 @@ static int check_journal (const char *path, uid_t folder, struct dn_err *err)
                : 0;
 }
 
-/* The path without symbolic links, except perhaps the last part, and the owner of its
- * directory.
- */
+/* The path without links, but perhaps its last part, and the owner of its directory. */
 static int find_path (const char *path,
                       char whole[PATH_MAX],
                       uid_t *owner,
@@ -165,6 +168,49 @@ static int find_path (const char *path,
 }
 
 /* --- SQLite ---------------------------------------------------------------------- */
+
+int dn_sql_fail (sqlite3 *db, struct dn_err *err)
+{
+    const char *text = sqlite3_errmsg (db);
+
+    switch (sqlite3_errcode (db) & 0xff) {
+    case SQLITE_NOMEM:
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           dn_say_err_store_heap,
+                           (long long) (DN_SQL_MEMORY_MAX >> 20));
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return dn_err_set (err, DN_E_IO, dn_say_err_store_busy, DN_SQL_BUSY_MS / 1000);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_store_damaged, text);
+    default:
+        return dn_err_set (err, DN_E_IO, "%s", text);
+    }
+}
+
+int dn_sql_run (sqlite3 *db, const char *sql, struct dn_err *err)
+{
+    return sqlite3_exec (db, sql, NULL, NULL, NULL) == SQLITE_OK
+               ? 0
+               : dn_sql_fail (db, err);
+}
+
+/* The number in the first column of the first row. */
+static int ask (sqlite3 *db, const char *sql, int64_t *answer, struct dn_err *err)
+{
+    sqlite3_stmt *question = NULL;
+    int rc = sqlite3_prepare_v2 (db, sql, -1, &question, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step (question);
+    *answer = rc == SQLITE_ROW ? sqlite3_column_int64 (question, 0) : 0;
+    if (rc != SQLITE_ROW)
+        dn_sql_fail (db, err);
+    sqlite3_finalize (question);
+    return rc == SQLITE_ROW ? 0 : -1;
+}
 
 static const struct {
     int what;
@@ -221,6 +267,156 @@ static int harden (struct dn_store_db *db, bool adding, struct dn_err *err)
     return 0;
 }
 
+/* --- the tables ------------------------------------------------------------------ */
+
+/* "dnst" in the file's header. */
+#define APPLICATION_ID 0x646e7374
+
+bool dn_store_is_key (int i)
+{
+    return i == DN_FINISHED_AT_cluster || i == DN_FINISHED_AT_raw_id
+           || i == DN_FINISHED_AT_submit_s || i == DN_FINISHED_AT_start_s;
+}
+
+bool dn_store_is_never_null (int i)
+{
+    return dn_store_is_key (i) || i == DN_FINISHED_AT_end_s || i == DN_FINISHED_AT_user
+           || i == DN_FINISHED_AT_app;
+}
+
+static int make_tables (sqlite3 *db, struct dn_err *err)
+{
+    static const char *const types[] = {[DN_FINISHED_TEXT] = "TEXT",
+                                        [DN_FINISHED_COUNT] = "INTEGER",
+                                        [DN_FINISHED_REAL] = "REAL"};
+    char sql[8192];
+    struct dn_buf buf = dn_buf_on (sql, sizeof (sql));
+
+    dn_buf_add (&buf,
+                "PRAGMA application_id = %d; PRAGMA user_version = %d; "
+                "CREATE TABLE jobs (id INTEGER PRIMARY KEY",
+                APPLICATION_ID,
+                DN_STORE_VERSION);
+    for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++)
+        dn_buf_add (&buf,
+                    ", %s %s%s",
+                    dn_finished_columns[i].name,
+                    types[dn_finished_columns[i].type],
+                    dn_store_is_never_null (i) ? " NOT NULL" : "");
+    dn_buf_add (
+        &buf,
+        "); CREATE UNIQUE INDEX jobs_key ON jobs (cluster, raw_id, submit_s, start_s); "
+        "CREATE INDEX jobs_end ON jobs (end_s); "
+        "CREATE INDEX jobs_app ON jobs (user, app, end_s); "
+        "CREATE INDEX jobs_account ON jobs (account, app, end_s); "
+        "CREATE INDEX jobs_submit ON jobs (submit_s); "
+        "CREATE INDEX jobs_name ON jobs (job); "
+        "CREATE TABLE collected (source TEXT PRIMARY KEY, until_s INTEGER NOT NULL)");
+    if (buf.cut)
+        return dn_err_set (err, DN_E_BUG, dn_say_err_sql_long);
+    return dn_sql_run (db, sql, err);
+}
+
+static bool same_text (sqlite3_stmt *a, sqlite3_stmt *b, int i)
+{
+    const char *x = (const char *) sqlite3_column_text (a, i);
+    const char *y = (const char *) sqlite3_column_text (b, i);
+
+    return x && y ? strcmp (x, y) == 0 : x == y;
+}
+
+/* Does the file have exactly the required tables? */
+static int compare (sqlite3 *db, sqlite3 *made, struct dn_err *err)
+{
+    static const char sql[] = "SELECT type, name, sql FROM sqlite_master";
+    sqlite3_stmt *list = NULL;
+    sqlite3_stmt *want = NULL;
+    int rc = sqlite3_prepare_v2 (db, sql, -1, &list, NULL);
+    int rc_want = sqlite3_prepare_v2 (made, sql, -1, &want, NULL);
+    bool same = true;
+
+    while (same && rc == SQLITE_OK && rc_want == SQLITE_OK) {
+        rc = sqlite3_step (list);
+        rc_want = sqlite3_step (want);
+        same = rc == rc_want && same_text (list, want, 0) && same_text (list, want, 1)
+               && same_text (list, want, 2);
+        if (rc == SQLITE_ROW && rc_want == SQLITE_ROW)
+            rc = rc_want = SQLITE_OK;
+    }
+    if (rc != SQLITE_OK && rc != SQLITE_ROW && rc != SQLITE_DONE)
+        dn_sql_fail (db, err);
+    else if (rc_want != SQLITE_OK && rc_want != SQLITE_ROW && rc_want != SQLITE_DONE)
+        dn_sql_fail (made, err);
+    else if (!same)
+        dn_err_set (err, DN_E_SYNTAX, dn_say_err_store_tables);
+    sqlite3_finalize (list);
+    sqlite3_finalize (want);
+    return same && rc == SQLITE_DONE && rc_want == SQLITE_DONE ? 0 : -1;
+}
+
+static int check_tables (sqlite3 *db, struct dn_err *err)
+{
+    sqlite3 *made = NULL;
+    int rc;
+
+    if (sqlite3_open (":memory:", &made) != SQLITE_OK) {
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        rc = -1;
+    } else {
+        rc = make_tables (made, err);
+    }
+    if (rc == 0)
+        rc = compare (db, made, err);
+    sqlite3_close (made);
+    return rc;
+}
+
+/* -1 with 'err' if the schema is not, letter by letter, that of a store. */
+static int schema_check (sqlite3 *db, struct dn_err *err)
+{
+    int64_t application;
+    int64_t version;
+
+    if (ask (db, "PRAGMA application_id", &application, err) < 0
+        || ask (db, "; PRAGMA user_version", &version, err) < 0)
+        return -1;
+    if (application != APPLICATION_ID)
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_store_program);
+    if (version != DN_STORE_VERSION)
+        return dn_err_set (err,
+                           DN_E_VERSION,
+                           dn_say_err_store_version,
+                           (long long) version,
+                           DN_STORE_VERSION);
+    return check_tables (db, err);
+}
+
+static int is_empty (sqlite3 *db, bool *empty, struct dn_err *err)
+{
+    int64_t application;
+    int64_t version;
+    int64_t n_objects;
+
+    if (ask (db, "PRAGMA application_id", &application, err) < 0
+        || ask (db, "; PRAGMA user_version", &version, err) < 0
+        || ask (db, "SELECT count (*) FROM sqlite_master", &n_objects, err) < 0)
+        return -1;
+    *empty = application == 0 && version == 0 && n_objects == 0;
+    return 0;
+}
+
+/* Make the tables of an empty database, and check those of any other. The caller runs
+ * it in a transaction, so that all are made or none.
+ */
+static int schema_make (sqlite3 *db, struct dn_err *err)
+{
+    bool empty;
+
+    if (is_empty (db, &empty, err) < 0)
+        return -1;
+    return empty ? make_tables (db, err) : schema_check (db, err);
+}
+
 /* --- open and close -------------------------------------------------------------- */
 
 /* Check or make the tables of a database that is open. */
@@ -229,9 +425,7 @@ static int begin_first (struct dn_store_db *db, bool adding, struct dn_err *err)
     db->adding = adding;
     if (dn_sql_run (db->sql, adding ? "BEGIN IMMEDIATE" : "BEGIN", err) < 0)
         return -1;
-    if ((adding ? dn_store_schema_make (db->sql, err)
-                : dn_store_schema_check (db->sql, err))
-        < 0)
+    if ((adding ? schema_make (db->sql, err) : schema_check (db->sql, err)) < 0)
         return -1;
     /* Each piece is read in a separate transaction: see store_read.c. */
     return adding ? 0 : dn_sql_run (db->sql, "COMMIT", err);
@@ -276,26 +470,6 @@ int dn_store_db_open (struct dn_store_db *db,
         || before.st_dev != after.st_dev)
         return dn_err_set (err, DN_E_IO, dn_say_err_store_replaced);
     return begin_first (db, adding, err);
-}
-
-int dn_store_db_begin (struct dn_store_db *db, struct dn_err *err)
-{
-    if (db->adding)
-        return dn_err_set (err, DN_E_BUG, dn_say_err_store_begun);
-    if (dn_sql_run (db->sql, "BEGIN IMMEDIATE", err) < 0)
-        return -1;
-    db->adding = true;
-    return 0;
-}
-
-int dn_store_db_commit (struct dn_store_db *db, struct dn_err *err)
-{
-    if (!db->adding)
-        return dn_err_set (err, DN_E_BUG, dn_say_err_store_nothing);
-    if (dn_sql_run (db->sql, "COMMIT", err) < 0)
-        return -1;
-    db->adding = false;
-    return 0;
 }
 
 void dn_store_db_close (struct dn_store_db *db)

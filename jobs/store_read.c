@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/messages.h"
+#include "host/put_file.h"
 
 /* The maximum rows and bytes of a piece. */
 #define PIECE_ROWS 256
@@ -31,18 +32,33 @@ union cell {
     size_t start; /* of its text */
 };
 
-/* Where the next piece begins: after the job with these values. */
+/* The columns of an order, before the id: counts and texts. */
+#define ORDER_MAX 3
+
+struct order {
+    int columns[ORDER_MAX];
+    int n;
+};
+static const struct order orders[] = {
+    [DN_STORE_BY_END] = {{DN_FINISHED_AT_end_s}, 1},
+    [DN_STORE_BY_APP] =
+        {{DN_FINISHED_AT_user, DN_FINISHED_AT_app, DN_FINISHED_AT_end_s}, 3},
+    [DN_STORE_BY_SUBMIT] = {{DN_FINISHED_AT_submit_s}, 1},
+    [DN_STORE_BY_ACCOUNT] =
+        {{DN_FINISHED_AT_account, DN_FINISHED_AT_app, DN_FINISHED_AT_end_s}, 3},
+};
+
+/* Where the next piece begins: after the job with these values of an order. */
 struct key {
-    int64_t number; /* end or submission; BY_APP the user; BY_ACCOUNT 0 */
-    char account[DN_STORE_TEXT_MAX + 1]; /* BY_ACCOUNT, else "" */
-    char app[DN_STORE_TEXT_MAX + 1];     /* BY_APP and BY_ACCOUNT, else "" */
-    int64_t end_s;
+    int64_t counts[ORDER_MAX];
+    char texts[ORDER_MAX][DN_STORE_TEXT_MAX + 1];
     int64_t id;
 };
 
 /* Rows in memory, with all their texts in one buffer. */
 struct piece {
-    struct dn_sql_texts texts;
+    const struct order *order;
+    struct dn_put_text texts;
     int n;
     union cell cells[PIECE_ROWS][DN_N_FINISHED_COLUMNS];
     struct key last;
@@ -51,8 +67,13 @@ struct piece {
 static void free_piece (struct piece **piece)
 {
     if (*piece)
-        free ((*piece)->texts.text);
+        dn_put_text_free (&(*piece)->texts);
     free (*piece);
+}
+
+static bool is_text (int column)
+{
+    return dn_finished_columns[column].type == DN_FINISHED_TEXT;
 }
 
 struct dn_store_filter dn_store_all (void)
@@ -60,25 +81,17 @@ struct dn_store_filter dn_store_all (void)
     return (struct dn_store_filter){.user = DN_UNSET};
 }
 
-/* The parameters of a query. */
+/* The parameters of a query; those of a key are the last. */
 enum {
-    AT_NUMBER = 1,
-    AT_APP,
-    AT_END,
-    AT_ID,
-    AT_SINCE,
+    AT_SINCE = 1,
     AT_UNTIL,
     AT_USER,
     AT_CLUSTER,
     AT_JOB,
     AT_APP_IS,
-    AT_ACCOUNT
+    AT_KEY,
+    AT_ID = AT_KEY + ORDER_MAX
 };
-
-static bool is_by_name (enum dn_store_order order)
-{
-    return order == DN_STORE_BY_APP || order == DN_STORE_BY_ACCOUNT;
-}
 
 /* The conditions of a filter. '+' keeps SQLite from an index that would have to be
  * sorted again for each piece; only few jobs have the same name.
@@ -104,34 +117,17 @@ static void write_filter (struct dn_buf *sql, const struct dn_store_filter *filt
         dn_buf_add (sql, " AND gpus > 0 AND gpu_utilisation IS NULL");
 }
 
-static void write_order (struct dn_buf *sql, enum dn_store_order order)
+static void write_order (struct dn_buf *sql, const struct order *order)
 {
-    const char *number = order == DN_STORE_BY_SUBMIT ? "submit_s" : "end_s";
+    char names[128];
+    struct dn_buf buf = dn_buf_on (names, sizeof (names));
 
-    if (order == DN_STORE_BY_APP)
-        dn_buf_add (sql,
-                    " AND (user, app, end_s, id) > (?%d, ?%d, ?%d, ?%d)"
-                    " ORDER BY user, app, end_s, id",
-                    AT_NUMBER,
-                    AT_APP,
-                    AT_END,
-                    AT_ID);
-    else if (order == DN_STORE_BY_ACCOUNT)
-        dn_buf_add (sql,
-                    " AND (account, app, end_s, id) > (?%d, ?%d, ?%d, ?%d)"
-                    " ORDER BY account, app, end_s, id",
-                    AT_ACCOUNT,
-                    AT_APP,
-                    AT_END,
-                    AT_ID);
-    else
-        dn_buf_add (sql,
-                    " AND (%s, id) > (?%d, ?%d) ORDER BY %s, id",
-                    number,
-                    AT_NUMBER,
-                    AT_ID,
-                    number);
-    dn_buf_add (sql, " LIMIT %d", PIECE_ROWS);
+    for (int i = 0; i < order->n; i++)
+        dn_buf_add (&buf, "%s, ", dn_finished_columns[order->columns[i]].name);
+    dn_buf_add (sql, " AND (%sid) > (", names);
+    for (int i = 0; i < order->n; i++)
+        dn_buf_add (sql, "?%d, ", AT_KEY + i);
+    dn_buf_add (sql, "?%d) ORDER BY %sid LIMIT %d", AT_ID, names, PIECE_ROWS);
 }
 
 static int bind_number (sqlite3_stmt *select, int at, int64_t number)
@@ -170,17 +166,29 @@ static void finalize (sqlite3_stmt **statement)
     sqlite3_finalize (*statement);
 }
 
+/* The file may be one that another program has edited. */
 static int take_text (sqlite3_stmt *select,
                       int i,
                       struct piece *piece,
                       union cell *cell,
                       struct dn_err *err)
 {
+    const char *text = (const char *) sqlite3_column_text (select, i);
+    size_t len = text ? (size_t) sqlite3_column_bytes (select, i) : 0;
+
+    if (!text && sqlite3_errcode (sqlite3_db_handle (select)) == SQLITE_NOMEM)
+        return dn_sql_fail (sqlite3_db_handle (select), err);
+    if (len > DN_STORE_TEXT_MAX)
+        return dn_err_set (
+            err, DN_E_LIMIT, dn_say_err_cell_long, len, DN_STORE_TEXT_MAX);
+    if (len > 0 && memchr (text, '\0', len))
+        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_cell_nul);
     cell->start = piece->texts.len;
-    return dn_sql_texts_add (&piece->texts, select, i, DN_STORE_TEXT_MAX, err);
+    return dn_put_text_add (&piece->texts, text ? text : "", len + 1) < 0
+               ? dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory)
+               : 0;
 }
 
-/* The store may be a file that another program has edited. */
 static int take_cell (sqlite3_stmt *select,
                       int i,
                       struct piece *piece,
@@ -214,60 +222,46 @@ static int take_cell (sqlite3_stmt *select,
 /* Is the key of a row after that of the row before? In a damaged file rows may come
  * again without end.
  */
-static bool is_after (const struct key *key, const struct key *last)
+static bool is_after (const struct order *order,
+                      const struct key *key,
+                      const struct key *last)
 {
-    int by_account = strcmp (key->account, last->account);
-    int by_app;
+    for (int i = 0; i < order->n; i++) {
+        int by_text = strcmp (key->texts[i], last->texts[i]);
 
-    if (key->number != last->number)
-        return key->number > last->number;
-    if (by_account != 0)
-        return by_account > 0;
-    by_app = strcmp (key->app, last->app);
-    if (by_app != 0)
-        return by_app > 0;
-    return key->end_s != last->end_s ? key->end_s > last->end_s : key->id > last->id;
-}
-
-static void copy_text (char to[DN_STORE_TEXT_MAX + 1],
-                       const struct piece *piece,
-                       const union cell *cell)
-{
-    const char *text = piece->texts.text + cell->start;
-
-    memcpy (to, text, strlen (text) + 1);
+        if (key->counts[i] != last->counts[i])
+            return key->counts[i] > last->counts[i];
+        if (by_text != 0)
+            return by_text > 0;
+    }
+    return key->id > last->id;
 }
 
 static int note_key (struct piece *piece,
-                     enum dn_store_order order,
                      const union cell *cells,
                      int64_t id,
                      struct dn_err *err)
 {
-    struct key key = {.number = cells[DN_FINISHED_AT_end_s].count, .id = id};
+    const struct order *order = piece->order;
+    struct key key = {.id = id};
 
-    if (order == DN_STORE_BY_SUBMIT)
-        key.number = cells[DN_FINISHED_AT_submit_s].count;
-    if (order == DN_STORE_BY_APP)
-        key.number = cells[DN_FINISHED_AT_user].count;
-    if (order == DN_STORE_BY_ACCOUNT) {
-        key.number = 0;
-        copy_text (key.account, piece, &cells[DN_FINISHED_AT_account]);
+    for (int i = 0; i < order->n; i++) {
+        const union cell *cell = &cells[order->columns[i]];
+        const char *text =
+            is_text (order->columns[i]) ? piece->texts.text + cell->start : NULL;
+
+        if (text)
+            memcpy (key.texts[i], text, strlen (text) + 1);
+        else
+            key.counts[i] = cell->count;
     }
-    if (is_by_name (order)) {
-        key.end_s = cells[DN_FINISHED_AT_end_s].count;
-        copy_text (key.app, piece, &cells[DN_FINISHED_AT_app]);
-    }
-    if (!is_after (&key, &piece->last))
+    if (!is_after (order, &key, &piece->last))
         return dn_err_set (err, DN_E_SYNTAX, dn_say_err_jobs_order);
     piece->last = key;
     return 0;
 }
 
-static int take_row (sqlite3_stmt *select,
-                     struct piece *piece,
-                     enum dn_store_order order,
-                     struct dn_err *err)
+static int take_row (sqlite3_stmt *select, struct piece *piece, struct dn_err *err)
 {
     int64_t id = sqlite3_column_int64 (select, DN_N_FINISHED_COLUMNS);
     union cell *cells = piece->cells[piece->n];
@@ -276,7 +270,7 @@ static int take_row (sqlite3_stmt *select,
         if (take_cell (select, i, piece, &cells[i], err) < 0)
             return dn_err_wrap (
                 err, dn_say_at_job_column, (long long) id, dn_finished_columns[i].name);
-    if (note_key (piece, order, cells, id, err) < 0)
+    if (note_key (piece, cells, id, err) < 0)
         return -1;
     piece->n++;
     return 0;
@@ -285,7 +279,6 @@ static int take_row (sqlite3_stmt *select,
 /* Fill a piece with the jobs after its last one. Sets 'end' if there are no more. */
 static int fill (struct dn_store *store,
                  sqlite3_stmt *select,
-                 enum dn_store_order order,
                  struct piece *piece,
                  bool *end,
                  struct dn_err *err)
@@ -294,17 +287,15 @@ static int fill (struct dn_store *store,
 
     piece->n = 0;
     piece->texts.len = 0;
-    if (bind_number (select, AT_NUMBER, piece->last.number) != SQLITE_OK
-        || bind_number (select, AT_ID, piece->last.id) != SQLITE_OK
-        || (order == DN_STORE_BY_ACCOUNT
-            && bind_name (select, AT_ACCOUNT, piece->last.account) != SQLITE_OK)
-        || (is_by_name (order)
-            && (bind_name (select, AT_APP, piece->last.app) != SQLITE_OK
-                || bind_number (select, AT_END, piece->last.end_s) != SQLITE_OK)))
+    for (int i = 0; i < piece->order->n && rc == SQLITE_OK; i++)
+        rc = is_text (piece->order->columns[i])
+                 ? bind_name (select, AT_KEY + i, piece->last.texts[i])
+                 : bind_number (select, AT_KEY + i, piece->last.counts[i]);
+    if (rc != SQLITE_OK || bind_number (select, AT_ID, piece->last.id) != SQLITE_OK)
         return fail (store, err);
     while (piece->n < PIECE_ROWS && piece->texts.len < PIECE_LEN
            && (rc = sqlite3_step (select)) == SQLITE_ROW)
-        if (take_row (select, piece, order, err) < 0) {
+        if (take_row (select, piece, err) < 0) {
             sqlite3_reset (select);
             return -1;
         }
@@ -337,20 +328,19 @@ static int hand_on (const struct piece *piece, dn_store_job_f take, void *to)
     return rc;
 }
 
-/* Before the first job that the filter may select. */
-static struct key first_key (const struct dn_store_filter *filter)
+/* Begin before the first job that the filter may select. */
+static void begin (struct piece *piece, const struct dn_store_filter *filter)
 {
-    struct key key = {.number = INT64_MIN, .end_s = INT64_MIN, .id = INT64_MIN};
+    struct key *last = &piece->last;
 
+    piece->order = &orders[filter->order];
+    for (int i = 0; i < piece->order->n; i++)
+        last->counts[i] = is_text (piece->order->columns[i]) ? 0 : INT64_MIN;
+    last->id = INT64_MIN;
     if (filter->order == DN_STORE_BY_END && filter->since_s > 0)
-        key.number = filter->since_s;
+        last->counts[0] = filter->since_s;
     if (filter->order == DN_STORE_BY_APP && filter->user != DN_UNSET)
-        key.number = filter->user;
-    if (filter->order == DN_STORE_BY_ACCOUNT)
-        key.number = 0;
-    if (!is_by_name (filter->order))
-        key.end_s = 0;
-    return key;
+        last->counts[0] = filter->user;
 }
 
 int dn_store_read (struct dn_store *store,
@@ -373,12 +363,12 @@ int dn_store_read (struct dn_store *store,
         dn_buf_add (&buf, "%s, ", dn_finished_columns[i].name);
     dn_buf_add (&buf, "id FROM jobs");
     write_filter (&buf, filter);
-    write_order (&buf, filter->order);
+    begin (piece, filter);
+    write_order (&buf, piece->order);
     if (prepare_reading (store, sql, filter, &select, err) < 0)
         return -1;
-    piece->last = first_key (filter);
     while (!end && rc == 0) {
-        if (fill (store, select, filter->order, piece, &end, err) < 0)
+        if (fill (store, select, piece, &end, err) < 0)
             return -1;
         rc = hand_on (piece, take, to);
     }

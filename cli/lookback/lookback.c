@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #include "hardware/gpu_names.h"
-#include "jobs/outcome.h"
+#include "jobs/finished.h"
 
 /* What is counted as sooner or later. */
 #define SAME 0.02

@@ -10,7 +10,7 @@
 #define DN_LOOKBACK_H
 
 #include "host/load.h"
-#include "jobs/worth/clustered.h"
+#include "jobs/worth/sample.h"
 #include "jobs/worth/sums.h"
 #include "lookback/past_jobs.h"
 #include "output/grid.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "common.h"
-#include "jobs/outcome.h"
+#include "jobs/finished.h"
 #include "lookback/sacct_header.h"
 #include "output/progress.h"
 #include "predict/apps.h"

@@ -18,7 +18,6 @@
 #include "errand.h"
 #include "collect/collecting.h"
 #include "collect/prometheus.h"
-#include "slurm/ended.h"
 
 /* Of the process that collects for the loop. Bytes are those of its data. */
 #define LIMIT_S    600

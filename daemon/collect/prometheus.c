@@ -5,18 +5,20 @@
 #include "collect/prometheus.h"
 
 #include <inttypes.h>
+#include <json-c/json.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <json-c/json.h>
+#ifdef DN_FETCH
+#include <curl/curl.h>
+#endif
 
 #include "base/json_read.h"
 #include "base/keyline.h"
 #include "base/messages.h"
-#include "collect/http.h"
 #include "host/view_files.h"
 #include "site.h"
 
@@ -74,8 +76,7 @@ void dn_expressions_default (struct dn_expressions *expressions)
         snprintf (expressions->text[i], sizeof (expressions->text[i]), "%s", texts[i]);
 }
 
-/* --- the file of expressions -------------------------------------------------------
- */
+/* --- the file of expressions ------------------------------------------------------ */
 
 static int find_measure (struct dn_span key)
 {
@@ -120,8 +121,205 @@ int dn_expressions_read (struct dn_span text,
     return 0;
 }
 
-/* --- a question --------------------------------------------------------------------
+/* --- an answer of a web server ---------------------------------------------------- */
+
+/* The server may be hostile, slow or broken. So an answer has a maximum size and a
+ * deadline, and a redirect is an error. Certificates are always verified. There is one
+ * try: the caller comes again at the next collection.
  */
+#ifdef DN_FETCH
+
+#define CONNECT_S  3L
+#define URL_MAX    16384
+#define SHOWN_MAX  100
+#define REASON_MAX 90
+
+struct answer {
+    char *text;
+    size_t len;
+    size_t max;
+    bool too_large;
+};
+
+/* The server and the path without its query. */
+struct shown {
+    char text[SHOWN_MAX + 4];
+};
+
+static struct shown show (const char *url, const char *path)
+{
+    struct shown shown = {""};
+    struct dn_buf buf = dn_buf_on (shown.text, sizeof (shown.text));
+
+    dn_buf_add (&buf,
+                "%.60s%.*s",
+                url,
+                (int) (strcspn (path, "?") < 40 ? strcspn (path, "?") : 40),
+                path);
+    for (char *c = shown.text; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+    return shown;
+}
+
+static size_t take_body (char *data, size_t size, size_t n, void *to)
+{
+    struct answer *answer = to;
+    size_t len = size * n;
+
+    answer->too_large = len > answer->max - answer->len;
+    if (answer->too_large)
+        return 0;
+    memcpy (answer->text + answer->len, data, len);
+    answer->len += len;
+    answer->text[answer->len] = '\0';
+    return len;
+}
+
+/* No option fails but for lack of memory, which curl_easy_perform () finds, too. */
+static void set_options (CURL *curl, int limit_s, struct answer *answer, char *reason)
+{
+#if LIBCURL_VERSION_NUM >= 0x075500
+    curl_easy_setopt (curl, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+    curl_easy_setopt (curl, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+#endif
+    curl_easy_setopt (curl, CURLOPT_TIMEOUT, (long) limit_s);
+    curl_easy_setopt (curl, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
+    curl_easy_setopt (curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt (curl, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt (curl, CURLOPT_SSL_VERIFYPEER, 1L);
+    curl_easy_setopt (curl, CURLOPT_SSL_VERIFYHOST, 2L);
+    curl_easy_setopt (curl, CURLOPT_SSLVERSION, (long) CURL_SSLVERSION_TLSv1_2);
+    curl_easy_setopt (curl, CURLOPT_USERAGENT, "dnnest/" PACKAGE_VERSION);
+    curl_easy_setopt (curl, CURLOPT_PROXY, ""); /* not one of the environment */
+    curl_easy_setopt (curl, CURLOPT_ERRORBUFFER, reason);
+    curl_easy_setopt (curl, CURLOPT_WRITEFUNCTION, take_body);
+    curl_easy_setopt (curl, CURLOPT_WRITEDATA, answer);
+}
+
+static int set_url (CURL *curl, const char *url, const char *path, struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *whole = malloc (URL_MAX);
+    size_t len = strlen (url);
+    struct dn_buf buf;
+
+    while (len > 0 && url[len - 1] == '/')
+        len--;
+    if (whole) {
+        buf = dn_buf_on (whole, URL_MAX);
+        dn_buf_add (&buf, "%.*s%s", (int) len, url, path);
+        if (buf.cut)
+            return dn_err_set (
+                err, DN_E_RANGE, dn_say_err_url_long, show (url, path).text);
+        if (curl_easy_setopt (curl, CURLOPT_URL, whole) == CURLE_OK)
+            return 0;
+    }
+    return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "libcurl");
+}
+
+/* Did the server send all that it wanted to? */
+static int perform (CURL *curl,
+                    const struct answer *answer,
+                    const char *reason,
+                    struct shown shown,
+                    struct dn_err *err)
+{
+    CURLcode result = curl_easy_perform (curl);
+    long status = 0;
+
+    curl_easy_getinfo (curl, CURLINFO_RESPONSE_CODE, &status);
+    if (answer->too_large)
+        return dn_err_set (
+            err, DN_E_LIMIT, dn_say_err_answer_large, shown.text, answer->max);
+    if (result != CURLE_OK)
+        return dn_err_set (err,
+                           DN_E_IO,
+                           "%s: %.*s",
+                           shown.text,
+                           REASON_MAX,
+                           reason[0] ? reason : curl_easy_strerror (result));
+    if (status != 200)
+        return dn_err_set (err,
+                           DN_E_IO,
+                           dn_say_err_http_status,
+                           shown.text,
+                           status,
+                           status >= 300 && status < 400 ? dn_say_http_redirect : "");
+    return 0;
+}
+
+int dn_http_get (const char *url,
+                 const char *path,
+                 size_t max,
+                 int limit_s,
+                 char **text,
+                 size_t *len,
+                 struct dn_err *err)
+{
+    char reason[CURL_ERROR_SIZE] = "";
+    struct answer answer = {.max = max};
+    CURL *curl;
+    int rc = -1;
+
+    *text = NULL;
+    *len = 0;
+    if (curl_global_init (CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        return dn_err_set (err, DN_E_BUG, dn_say_err_libcurl);
+    curl = curl_easy_init ();
+    answer.text = calloc (1, max + 1);
+    if (!curl || !answer.text) {
+        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "libcurl");
+    } else {
+        set_options (curl, limit_s, &answer, reason);
+        if (set_url (curl, url, path, err) == 0)
+            rc = perform (curl, &answer, reason, show (url, path), err);
+    }
+    curl_easy_cleanup (curl);
+    if (rc < 0) {
+        free (answer.text);
+        return -1;
+    }
+    *text = answer.text;
+    *len = answer.len;
+    return 0;
+}
+
+#else
+
+int dn_http_get (const char *url,
+                 const char *path,
+                 size_t max,
+                 int limit_s,
+                 char **text,
+                 size_t *len,
+                 struct dn_err *err)
+{
+    (void) path;
+    (void) max;
+    (void) limit_s;
+    *text = NULL;
+    *len = 0;
+    return dn_err_set (err, DN_E_IO, dn_say_err_no_libcurl, url);
+}
+
+#endif
+
+/* Append 'text' with everything but letters, digits and "-._~" as %XX. */
+static void http_encode (struct dn_buf *buf, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char) *text;
+
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
+            || strchr ("-._~", c))
+            dn_buf_add (buf, "%c", c);
+        else
+            dn_buf_add (buf, "%%%02X", c);
+    }
+}
+
+/* --- a question ------------------------------------------------------------------- */
 
 /* Texts of users come into a string of PromQL: without what would end it. */
 static void add_plain (struct dn_buf *buf, const char *text)
@@ -182,12 +380,11 @@ bool dn_prometheus_query (const struct dn_expressions *expressions,
         dn_buf_add (&query, "),\"dnnest\",\"%s\",\"\",\"\")", keys[i]);
     }
     dn_buf_add (buf, "/api/v1/query?time=%" PRId64 "&query=", job->end_s);
-    dn_http_encode (buf, space);
+    http_encode (buf, space);
     return query.len > 0 && !query.cut && !buf->cut;
 }
 
-/* --- an answer ---------------------------------------------------------------------
- */
+/* --- an answer -------------------------------------------------------------------- */
 
 static const struct {
     size_t offset;
@@ -271,8 +468,7 @@ int dn_prometheus_read (struct dn_span text,
     return n > 0;
 }
 
-/* --- a pass ------------------------------------------------------------------------
- */
+/* --- a pass ----------------------------------------------------------------------- */
 
 /* A job that outlives the reading of the store. */
 struct kept {

@@ -77,4 +77,17 @@ int dn_prometheus_measure (struct dn_measuring *measuring,
                            struct dn_store *store,
                            struct dn_err *err);
 
+/* Get the body of 'path', which begins with '/' and is percent-encoded, from the server
+ * 'url', http://HOST:PORT or https://..., within 'limit_s' seconds. '*text' is
+ * terminated and freed with free (). -1 with 'err', which names the URL; DN_E_LIMIT if
+ * the answer has more than 'max' bytes.
+ */
+int dn_http_get (const char *url,
+                 const char *path,
+                 size_t max,
+                 int limit_s,
+                 char **text,
+                 size_t *len,
+                 struct dn_err *err);
+
 #endif

@@ -15,9 +15,7 @@
 #include <string.h>
 
 #include "base/messages.h"
-#include "jobs_table.h"
-#include "reported.h"
-#include "rescue/evidence.h"
+#include "round.h"
 #include "rescue/rescue_plan.h"
 
 /* What remains to be done with a job. */
@@ -251,8 +249,7 @@ static int advance (struct pass *pass, struct seen *seen, struct dn_err *err)
     }
 }
 
-/* All stages. A refusal ends them; after an error of the connection they go on later.
- */
+/* All stages. A refusal ends them; after an error of the connection they go on. */
 static int serve (struct pass *pass, struct seen *seen)
 {
     struct dn_err err = {0};

@@ -15,6 +15,7 @@
 #define DN_RESCUE_PLAN_H
 
 #include "rewrite/recorded.h"
+#include "site.h"
 #include "slurm/slurm_link.h"
 
 /* Why a job is not started again. */
@@ -58,5 +59,29 @@ struct dn_rescue_plan dn_rescue_plan (const struct dn_link_job *job,
                                       bool of_host,
                                       bool enabled,
                                       int slurm);
+
+/* Did a job fail for lack of memory (evidence.c)?
+ *
+ * Slurm's state OUT_OF_MEMORY is about the memory of the host; a job whose step was
+ * killed may only be FAILED, with a line of slurmstepd in its output. The memory of a
+ * GPU is known only by what the job says: in its reports of progress, or in its output,
+ * which is read only below OutputDir.
+ */
+
+/* Bytes of the end of an output that are read. */
+#define DN_EVIDENCE_MAX 65536
+
+/* Of that of the host, or that of a GPU. */
+bool dn_evidence_find (const struct dn_site *site,
+                       const struct dn_link_job *job,
+                       bool of_host);
+
+/* Write the path of the output for 'pattern' (NULL or "": Slurm's own); the buffer is
+ * cut if it is too long. slurmstepd makes the path of a pattern (sbatch(1), filename
+ * pattern) on the node; the functions of libslurm know some patterns only.
+ */
+void dn_output_name (const struct dn_link_job *job,
+                     const char *pattern,
+                     struct dn_buf *path);
 
 #endif

@@ -15,7 +15,7 @@
 
 #include "base/messages.h"
 #include "host/view_files.h"
-#include "jobs_table.h"
+#include "round.h"
 #include "policy/guarded.h"
 #include "policy/scope.h"
 #include "revise/revise_plan.h"
@@ -47,8 +47,7 @@ static void free_pass (struct pass *pass)
     dn_view_free (&pass->said);
 }
 
-/* --- one job -----------------------------------------------------------------------
- */
+/* --- one job ---------------------------------------------------------------------- */
 
 static const struct dn_app_row *row_of (const struct pass *pass,
                                         dn_app_key key,
@@ -182,11 +181,7 @@ static enum dn_revise_verdict plan_job (const struct pass *pass,
                                         const struct dn_link_job *job,
                                         struct dn_revision *revision)
 {
-    const struct dn_submitter submitter = {.partition = job->partition,
-                                           .account = job->account,
-                                           .qos = job->qos,
-                                           .user_id = job->user_id,
-                                           .group_id = job->group_id};
+    const struct dn_submitter submitter = dn_job_submitter (job);
     struct dn_recorded recorded;
     struct dn_rules rules;
     struct dn_revise_case c = {.recorded = &recorded, .rules = &rules};
@@ -232,8 +227,7 @@ static int take_job (void *to, const struct dn_link_job *job)
     return change_job (pass, job, &revision);
 }
 
-/* --- the task ----------------------------------------------------------------------
- */
+/* --- the task --------------------------------------------------------------------- */
 
 static int read_files (struct pass *pass)
 {

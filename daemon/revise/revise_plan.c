@@ -64,9 +64,7 @@ static bool is_reserved (const struct dn_revise_case *c)
     return c->reserved_from > 0 && (own_s <= 0 || c->now_s + own_s > c->reserved_from);
 }
 
-/* The limit that the law gives under the rules; one that is guarded leaves the guard
- * its time.
- */
+/* The limit by the law and the rules; one that is guarded leaves the guard its time. */
 static int64_t limit_of (const struct dn_revise_case *c, struct dn_range law)
 {
     const struct dn_rules *rules = c->rules;

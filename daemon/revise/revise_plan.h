@@ -33,8 +33,7 @@ struct dn_revise_case {
     int64_t guard_interval_s; /* then: between two passes */
 };
 
-/* Changes of one pass, and those of one user in it; the others follow in the next one.
- */
+/* Changes of one pass, and those of one user in it; the others follow in the next. */
 #define DN_REVISE_CHANGES 500
 #define DN_REVISE_SHARE   50
 

@@ -10,7 +10,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "slurm/ended.h"
+#include "collect/collecting.h"
 
 #include <errno.h>
 #include <math.h>
@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-
-#include <slurm/slurmdb.h>
 
 #include "base/messages.h"
 #include "slurm/link_parts.h"
@@ -64,6 +62,11 @@ static int fail (const char *what, struct dn_err *err)
 
     dn_link_fail (code, what, err);
     return dn_err_wrap (err, "slurmdbd");
+}
+
+static const char *text_of (const char *text)
+{
+    return text ? text : "";
 }
 
 /* --- names of the database ------------------------------------------------------- */
@@ -208,7 +211,7 @@ static bool next_tres (struct dn_span *rest, int64_t *id, int64_t *count)
 
 static int64_t tres_count (const char *text, int64_t wanted)
 {
-    struct dn_span rest = dn_span_of (text ? text : "");
+    struct dn_span rest = dn_span_of (text_of (text));
     int64_t id;
     int64_t count;
 
@@ -221,7 +224,7 @@ static int64_t tres_count (const char *text, int64_t wanted)
 /* Type and number of the GPUs of an allocation. */
 static void take_gpus (const struct ended *ended, const char *text, struct made *made)
 {
-    struct dn_span rest = dn_span_of (text ? text : "");
+    struct dn_span rest = dn_span_of (text_of (text));
     int64_t typed = 0;
     int64_t id;
     int64_t count;
@@ -307,20 +310,6 @@ static void write_id (const slurmdb_job_rec_t *job, struct made *made)
     made->job.job = made->id;
 }
 
-/* The first of "n[1-4],m7". */
-static void take_host (const char *nodes, struct made *made)
-{
-    __auto_type list = slurm_hostlist_create (nodes ? nodes : "");
-    char *first = list ? slurm_hostlist_shift (list) : NULL;
-
-    if (first && nodes && strcmp (nodes, "None assigned") != 0)
-        snprintf (made->host, sizeof (made->host), "%s", first);
-    free (first);
-    if (list)
-        slurm_hostlist_destroy (list);
-    made->job.host = made->host;
-}
-
 /* The sum of the CPU time of all steps, and the largest memory of one: of all its
  * processes, by its nodes. What no step has is unknown.
  */
@@ -343,11 +332,6 @@ static void take_steps (struct xlist *steps, struct dn_finished *job)
         slurm_list_iterator_destroy (at);
     job->cpu_s = cpu_s > 0 ? cpu_s : NAN;
     job->host_mem_gb = mem_gb > 0 ? mem_gb : NAN;
-}
-
-static const char *text_of (const char *text)
-{
-    return text ? text : "";
 }
 
 /* The exit status, or 128 and the signal, as a shell has it. */
@@ -376,11 +360,12 @@ static void make_job (const struct ended *ended,
                       struct made *made)
 {
     struct dn_finished *job = &made->job;
+    struct dn_buf host = dn_buf_on (made->host, sizeof (made->host));
     const struct named *qos = find_name (&ended->qos, from->qosid);
     int64_t mem_mb;
 
     dn_finished_clear (job);
-    made->host[0] = made->gpu[0] = '\0';
+    made->gpu[0] = '\0';
     job->cluster = text_of (from->cluster);
     job->raw_id = from->jobid;
     write_id (from, made);
@@ -404,7 +389,8 @@ static void make_job (const struct ended *ended,
     } else {
         job->nodes = job->cpus = 0; /* it never ran; the record has what it asked for */
     }
-    take_host (from->nodes, made);
+    dn_first_host (text_of (from->nodes), &host);
+    job->host = made->host;
     take_gpus (ended, from->tres_alloc_str, made);
     take_steps (from->steps, job);
 }

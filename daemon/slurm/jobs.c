@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/messages.h"
-#include "watch/gres.h"
+#include "watch/lists.h"
 
 /* Exported by libslurm, in no public header. */
 extern void slurm_xfree (void **item);
@@ -30,14 +30,6 @@ typedef int notify_job_f (uint32_t, char *);
 /* All partitions, and of a federation this cluster's jobs only. */
 #define SHOWN (SHOW_ALL | SHOW_LOCAL)
 
-/* The kept reply, and a text that is made of it for one job at a time: its generic
- * resources.
- */
-struct dn_link_jobs {
-    job_info_msg_t *reply;
-    char gres[4 * DN_TRES_MAX];
-};
-
 /* slurm_free_job_info_msg () of 22.05 does not free the admin comments. */
 static void free_reply (job_info_msg_t *reply)
 {
@@ -52,45 +44,24 @@ static void free_reply (job_info_msg_t *reply)
     slurm_free_job_info_msg (reply);
 }
 
-static void free_jobs (struct dn_link_jobs *jobs)
-{
-    free_reply (jobs->reply);
-    free (jobs);
-}
-
-static struct dn_link_jobs *jobs_of (struct dn_link *link, struct dn_err *err)
-{
-    if (!link->jobs) {
-        link->jobs = calloc (1, sizeof (*link->jobs));
-        link->free_jobs = free_jobs;
-    }
-    if (!link->jobs)
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "jobs");
-    return link->jobs;
-}
-
 int dn_link_jobs (struct dn_link *link, struct dn_err *err)
 {
-    struct dn_link_jobs *jobs = jobs_of (link, err);
-
-    if (!jobs)
-        return -1;
     dn_link_jobs_drop (link);
     errno = 0;
-    if (slurm_load_jobs (0, &jobs->reply, SHOWN) == SLURM_SUCCESS) {
-        dn_link_told (link, jobs->reply->last_update);
+    if (slurm_load_jobs (0, &link->jobs, SHOWN) == SLURM_SUCCESS) {
+        dn_link_told (link, link->jobs->last_update);
         return 0;
     }
-    jobs->reply = NULL;
+    link->jobs = NULL;
     return dn_link_fail (errno ? errno : SLURM_UNEXPECTED_MSG_ERROR, "jobs", err);
 }
 
 void dn_link_jobs_drop (struct dn_link *link)
 {
-    if (!link->jobs || !link->jobs->reply)
+    if (!link->jobs)
         return;
-    free_reply (link->jobs->reply);
-    link->jobs->reply = NULL;
+    free_reply (link->jobs);
+    link->jobs = NULL;
     /* The reply is most of the memory of this process: the system gets it back. */
     malloc_trim (0);
 }
@@ -166,10 +137,10 @@ static void set_times (const slurm_job_info_t *from, struct dn_link_job *job)
 }
 
 static void set_gres (const slurm_job_info_t *from,
-                      struct dn_link_jobs *jobs,
+                      struct dn_link *link,
                       struct dn_link_job *job)
 {
-    struct dn_buf buf = dn_buf_on (jobs->gres, sizeof (jobs->gres));
+    struct dn_buf buf = dn_buf_on (link->gres, sizeof (link->gres));
 
     job->tres_per[DN_TRES_PER_JOB] = from->tres_per_job;
     job->tres_per[DN_TRES_PER_NODE] = from->tres_per_node;
@@ -178,7 +149,7 @@ static void set_gres (const slurm_job_info_t *from,
     for (int i = 0; i < DN_N_TRES_PER; i++)
         if (job->tres_per[i] && job->tres_per[i][0] != '\0')
             dn_buf_add (&buf, "%s%s", buf.len > 0 ? "," : "", job->tres_per[i]);
-    job->gres = buf.len > 0 ? jobs->gres : NULL;
+    job->gres = buf.len > 0 ? link->gres : NULL;
 }
 
 /* The count of "gres:gpu:8"; 0: none. */
@@ -235,7 +206,7 @@ static void set_output (const slurm_job_info_t *from, struct dn_link_job *job)
 }
 
 static void take_job (slurm_job_info_t *from,
-                      struct dn_link_jobs *jobs,
+                      struct dn_link *link,
                       struct dn_link_job *job)
 {
     *job = (struct dn_link_job){
@@ -269,13 +240,13 @@ static void take_job (slurm_job_info_t *from,
     job->unseen =
         job->phase == DN_PHASE_PENDING && from->state_reason == WAIT_NO_REASON;
     set_ids (from, job);
-    set_gres (from, jobs, job);
+    set_gres (from, link, job);
     set_needs (from, job);
     set_times (from, job);
     set_output (from, job);
 }
 
-static int each_of (struct dn_link_jobs *jobs,
+static int each_of (struct dn_link *link,
                     job_info_msg_t *reply,
                     dn_link_job_f take,
                     void *to)
@@ -284,7 +255,7 @@ static int each_of (struct dn_link_jobs *jobs,
         struct dn_link_job job;
         int rc;
 
-        take_job (&reply->job_array[i], jobs, &job);
+        take_job (&reply->job_array[i], link, &job);
         rc = take (to, &job);
         if (rc != 0)
             return rc;
@@ -294,9 +265,7 @@ static int each_of (struct dn_link_jobs *jobs,
 
 int dn_link_jobs_each (struct dn_link *link, dn_link_job_f take, void *to)
 {
-    if (!link->jobs || !link->jobs->reply)
-        return 0;
-    return each_of (link->jobs, link->jobs->reply, take, to);
+    return link->jobs ? each_of (link, link->jobs, take, to) : 0;
 }
 
 /* The one record of 'raw_id', which may come with the others of its array. */
@@ -319,13 +288,10 @@ int dn_link_job_now (struct dn_link *link,
                      void *to,
                      struct dn_err *err)
 {
-    struct dn_link_jobs *jobs = jobs_of (link, err);
     job_info_msg_t *reply = NULL;
     struct one one = {raw_id, take, to};
     int rc;
 
-    if (!jobs)
-        return -1;
     errno = 0;
     if (slurm_load_job (&reply, ID_FOR (slurm_load_job, load_job_f, raw_id), SHOWN)
         != SLURM_SUCCESS)
@@ -333,7 +299,7 @@ int dn_link_job_now (struct dn_link *link,
                    ? 0
                    : dn_link_fail (
                        errno ? errno : SLURM_UNEXPECTED_MSG_ERROR, "job", err);
-    rc = each_of (jobs, reply, take_one, &one);
+    rc = each_of (link, reply, take_one, &one);
     free_reply (reply);
     return rc;
 }

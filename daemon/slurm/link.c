@@ -88,14 +88,8 @@ static void free_conf (slurm_conf_t *conf)
 #endif
 }
 
-void dn_link_close (struct dn_link *link)
+void dn_link_end (struct dn_link *link)
 {
-    if (!link)
-        return;
-    if (link->tables)
-        link->free_tables (link->tables);
-    if (link->jobs)
-        link->free_jobs (link->jobs);
     free_conf (link->conf);
     slurm_fini ();
     free (link);
@@ -163,7 +157,10 @@ int64_t dn_link_now (const struct dn_link *link)
                             : (int64_t) time (NULL);
 }
 
-const slurm_conf_t *dn_link_slurm_conf (struct dn_link *link, struct dn_err *err)
+/* The configuration of slurmctld, read again where it has changed. Borrowed from the
+ * link until the next call; NULL with 'err'.
+ */
+static const slurm_conf_t *read_conf (struct dn_link *link, struct dn_err *err)
 {
     slurm_conf_t *conf = NULL;
     time_t since = link->conf ? link->conf->last_update : 0;
@@ -199,8 +196,8 @@ static int read_version (const char *text)
     return (int) (year * 100 + month);
 }
 
-/* A memory default of slurm.conf, which says in one bit which of the two it is. */
-static int64_t memory_mb (uint64_t value, bool per_cpu)
+/* One bit says which of the two it is. */
+int64_t dn_link_memory_mb (uint64_t value, bool per_cpu)
 {
     if (value == 0 || value == NO_VAL64 || value == INFINITE64
         || ((value & MEM_PER_CPU) != 0) != per_cpu)
@@ -226,7 +223,7 @@ static bool has_word (const char *list, const char *word)
 
 int dn_link_conf (struct dn_link *link, struct dn_link_conf *conf, struct dn_err *err)
 {
-    const slurm_conf_t *from = dn_link_slurm_conf (link, err);
+    const slurm_conf_t *from = read_conf (link, err);
 
     if (!from)
         return -1;
@@ -240,8 +237,8 @@ int dn_link_conf (struct dn_link *link, struct dn_link_conf *conf, struct dn_err
         .scheduler_parameters = from->sched_params ? from->sched_params : "",
         .slurmctld_parameters = from->slurmctld_params ? from->slurmctld_params : "",
         .slurm_user = from->slurm_user_id,
-        .def_mem_per_cpu_mb = memory_mb (from->def_mem_per_cpu, true),
-        .def_mem_per_node_mb = memory_mb (from->def_mem_per_cpu, false),
+        .def_mem_per_cpu_mb = dn_link_memory_mb (from->def_mem_per_cpu, true),
+        .def_mem_per_node_mb = dn_link_memory_mb (from->def_mem_per_cpu, false),
         .def_mem_per_gpu_mb = dn_link_mem_per_gpu (from->job_defaults_list),
     };
     return 0;

@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "slurm/link_tables.h"
+#include "slurm/link_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +74,7 @@ static bool has_minutes (const assoc_mgr_info_msg_t *from,
     return false;
 }
 
-/* --- what is filled ------------------------------------------------------------------
- */
+/* --- what is filled --------------------------------------------------------------- */
 
 /* Where rows of limits are appended. */
 struct rows {
@@ -138,8 +137,7 @@ static void copy_name (char out[DN_NAME_MAX], const char *from)
     dn_buf_add (&buf, "%s", from ? from : "");
 }
 
-/* --- QOS -----------------------------------------------------------------------------
- */
+/* --- QOS -------------------------------------------------------------------------- */
 
 /* Numbers of QOS, in the order of cluster->qos. */
 struct qos_ids {
@@ -218,8 +216,7 @@ static const struct dn_limited *qos_of (const struct rows *rows,
     return NULL;
 }
 
-/* --- associations --------------------------------------------------------------------
- */
+/* --- associations ----------------------------------------------------------------- */
 
 /* An association with what decides whether it is in the snapshot. */
 struct assoc {
@@ -253,9 +250,7 @@ static struct scope group_scope (const slurmdb_assoc_rec_t *from)
                           .n_used = usage ? usage->tres_cnt : 0};
 }
 
-/* Has the association such limits for its own jobs, or, with 'group', for those of all
- * below it?
- */
+/* Has it such limits for its own jobs, or, with 'group', for those of all below it? */
 static bool limits_minutes (const struct rows *rows,
                             const slurmdb_assoc_rec_t *from,
                             bool group)

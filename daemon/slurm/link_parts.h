@@ -10,29 +10,31 @@
 
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
+#include <slurm/slurmdb.h>
 
 #include "slurm/slurm_link.h"
 
-/* What a file of this folder keeps between calls; freed by its own function. */
-struct dn_link_tables;
-struct dn_link_jobs;
-
 struct dn_link {
-    slurm_conf_t *conf;            /* of slurmctld; NULL: not read yet */
-    struct dn_link_tables *tables; /* of tables.c; NULL: none */
-    struct dn_link_jobs *jobs;     /* of jobs.c; NULL: none */
-    void (*free_tables) (struct dn_link_tables *tables); /* set with 'tables' */
-    void (*free_jobs) (struct dn_link_jobs *jobs);       /* set with 'jobs' */
-    int64_t told_s;  /* slurmctld's clock in its last reply; 0: none yet */
-    int64_t told_ms; /* monotonic, when that came */
+    /* Replies of slurmctld; NULL: not read yet. */
+    slurm_conf_t *conf;
+    node_info_msg_t *nodes;
+    partition_info_msg_t *partitions;
+    reserve_info_msg_t *reservations;
+    assoc_mgr_info_msg_t *limits;
+    time_t limits_at;           /* when they were loaded */
+    job_info_msg_t *jobs;       /* the table that is kept */
+    char gres[4 * DN_TRES_MAX]; /* generic resources of one job of it at a time */
+    int64_t told_s;             /* slurmctld's clock in its last reply; 0: none yet */
+    int64_t told_ms;            /* monotonic, when that came */
 };
+
+/* Free the link, but for the tables. */
+void dn_link_end (struct dn_link *link);
 
 /* Note slurmctld's clock. */
 void dn_link_told (struct dn_link *link, int64_t now_s);
 
-/* Set 'err' from an error code of Slurm: "WHAT: Unable to contact slurm controller".
- * Return -1.
- */
+/* Set 'err' from an error code of Slurm: "WHAT: Unable to contact slurm ..."; -1. */
 int dn_link_fail (int code, const char *what, struct dn_err *err);
 
 /* Minutes of Slurm in seconds; DN_UNSET, DN_UNLIMITED. */
@@ -41,15 +43,18 @@ int64_t dn_link_seconds (uint32_t minutes);
 /* DefMemPerGPU of a list of job_defaults_t, which may be NULL; DN_UNSET: none. */
 int64_t dn_link_mem_per_gpu (struct xlist *job_defaults);
 
+/* A memory default of slurm.conf, if it is per CPU, or if it is not; DN_UNSET: none. */
+int64_t dn_link_memory_mb (uint64_t value, bool per_cpu);
+
 /* A number of Slurm; DN_UNSET where it has none. */
 int64_t dn_link_number (uint32_t number);
 
 /* "COMPLETED" for JOB_COMPLETE; "" for what is no state of a job. */
 const char *dn_link_state (uint32_t state);
 
-/* The configuration of slurmctld, read again where it has changed. Borrowed from the
- * link until the next call; NULL with 'err'.
- */
-const slurm_conf_t *dn_link_slurm_conf (struct dn_link *link, struct dn_err *err);
+/* Fill QOS, associations and limits. */
+int dn_link_fill_limits (const assoc_mgr_info_msg_t *from,
+                         struct dn_cluster *cluster,
+                         struct dn_err *err);
 
 #endif

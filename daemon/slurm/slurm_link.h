@@ -134,9 +134,7 @@ enum dn_tres_per {
     DN_N_TRES_PER
 };
 
-/* A job of the table. Texts are borrowed and may be NULL. Times are seconds since 1970,
- * 0: unknown.
- */
+/* A job of the table. Texts are borrowed, or NULL. Times: since 1970, 0 unknown [s]. */
 struct dn_link_job {
     int64_t job_id;            /* as the user knows it: an array's own id */
     int64_t array_task;        /* DN_UNSET: none */
@@ -185,7 +183,7 @@ struct dn_link_job {
     const char *admin_comment;
     const char *work_dir;
     /* Of a batch job with a record. */
-    const char *std_out; /* with patterns: rescue/output_name.h */
+    const char *std_out; /* with patterns: rescue/rescue_plan.h */
     const char *std_err;
     const char *title; /* --job-name */
     const char *user;

@@ -7,15 +7,15 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "slurm/link_tables.h"
+#include "slurm/link_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/messages.h"
-#include "watch/hosts.h"
-#include "watch/interned.h"
+#include "watch/lists.h"
 
 /* Reservations that begin later are not looked at. */
 #define HORIZON_S (30 * 86400)
@@ -27,35 +27,23 @@
 /* Hidden partitions, and of a federation this cluster only. */
 #define SHOWN (SHOW_ALL | SHOW_LOCAL | SHOW_DETAIL)
 
-/* Combinations of partitions that nodes are in; a node of another one counts as in
- * fewer partitions.
- */
+/* Sets of partitions that nodes are in; a node of a further one counts as in fewer. */
 #define SETS_MAX 2048
 
-static void free_tables (struct dn_link_tables *tables)
+void dn_link_close (struct dn_link *link)
 {
-    if (!tables)
+    if (!link)
         return;
-    if (tables->nodes)
-        slurm_free_node_info_msg (tables->nodes);
-    if (tables->partitions)
-        slurm_free_partition_info_msg (tables->partitions);
-    if (tables->reservations)
-        slurm_free_reservation_info_msg (tables->reservations);
-    if (tables->limits)
-        slurm_free_assoc_mgr_info_msg (tables->limits);
-    free (tables);
-}
-
-static struct dn_link_tables *tables_of (struct dn_link *link, struct dn_err *err)
-{
-    if (!link->tables) {
-        link->tables = calloc (1, sizeof (*link->tables));
-        link->free_tables = free_tables;
-    }
-    if (!link->tables)
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "tables");
-    return link->tables;
+    if (link->nodes)
+        slurm_free_node_info_msg (link->nodes);
+    if (link->partitions)
+        slurm_free_partition_info_msg (link->partitions);
+    if (link->reservations)
+        slurm_free_reservation_info_msg (link->reservations);
+    if (link->limits)
+        slurm_free_assoc_mgr_info_msg (link->limits);
+    dn_link_jobs_drop (link);
+    dn_link_end (link);
 }
 
 /* 1: there is a newer reply, 0: the old one holds, -1 with 'err'. */
@@ -70,109 +58,178 @@ static int newer (int rc, bool have_old, const char *what, struct dn_err *err)
     return dn_link_fail (code ? code : SLURM_UNEXPECTED_MSG_ERROR, what, err);
 }
 
-static int load_nodes (struct dn_link_tables *tables, struct dn_err *err)
+/* Load a table again, if slurmctld has a newer one. */
+#define LOADER(table, type, load, drop)                                                \
+    static int load_##table (struct dn_link *link, struct dn_err *err)                 \
+    {                                                                                  \
+        type *old = link->table;                                                       \
+        time_t since = old ? old->last_update : 0;                                     \
+        type *new = NULL;                                                              \
+        int rc;                                                                        \
+                                                                                       \
+        errno = 0;                                                                     \
+        rc = newer (load, old != NULL, #table, err);                                   \
+        if (rc <= 0)                                                                   \
+            return rc;                                                                 \
+        if (old)                                                                       \
+            drop (old);                                                                \
+        link->table = new;                                                             \
+        return 0;                                                                      \
+    }
+
+LOADER (nodes,
+        node_info_msg_t,
+        slurm_load_node (since, &new, SHOWN),
+        slurm_free_node_info_msg)
+LOADER (partitions,
+        partition_info_msg_t,
+        slurm_load_partitions (since, &new, SHOWN),
+        slurm_free_partition_info_msg)
+LOADER (reservations,
+        reserve_info_msg_t,
+        slurm_load_reservations (since, &new),
+        slurm_free_reservation_info_msg)
+
+static bool limits_are_old (const struct dn_link *link)
 {
-    node_info_msg_t *old = tables->nodes;
-    node_info_msg_t *new = NULL;
-    int rc;
-
-    errno = 0;
-    rc = newer (slurm_load_node (old ? old->last_update : 0, &new, SHOWN),
-                old != NULL,
-                "nodes",
-                err);
-    if (rc <= 0)
-        return rc;
-    if (old)
-        slurm_free_node_info_msg (old);
-    tables->nodes = new;
-    return 0;
-}
-
-static int load_partitions (struct dn_link_tables *tables, struct dn_err *err)
-{
-    partition_info_msg_t *old = tables->partitions;
-    partition_info_msg_t *new = NULL;
-    int rc;
-
-    errno = 0;
-    rc = newer (slurm_load_partitions (old ? old->last_update : 0, &new, SHOWN),
-                old != NULL,
-                "partitions",
-                err);
-    if (rc <= 0)
-        return rc;
-    if (old)
-        slurm_free_partition_info_msg (old);
-    tables->partitions = new;
-    return 0;
-}
-
-static int load_reservations (struct dn_link_tables *tables, struct dn_err *err)
-{
-    reserve_info_msg_t *old = tables->reservations;
-    reserve_info_msg_t *new = NULL;
-    int rc;
-
-    errno = 0;
-    rc = newer (slurm_load_reservations (old ? old->last_update : 0, &new),
-                old != NULL,
-                "reservations",
-                err);
-    if (rc <= 0)
-        return rc;
-    if (old)
-        slurm_free_reservation_info_msg (old);
-    tables->reservations = new;
-    return 0;
-}
-
-static bool limits_are_old (const struct dn_link_tables *tables)
-{
-    const assoc_mgr_info_msg_t *old = tables->limits;
+    const assoc_mgr_info_msg_t *old = link->limits;
     time_t now = time (NULL);
 
     return !old || !old->assoc_list || slurm_list_count (old->assoc_list) <= LIMITS_MANY
-           || now < tables->limits_at || now - tables->limits_at >= LIMITS_AGE_S;
+           || now < link->limits_at || now - link->limits_at >= LIMITS_AGE_S;
 }
 
-static int load_limits (struct dn_link_tables *tables, struct dn_err *err)
+static int load_limits (struct dn_link *link, struct dn_err *err)
 {
     assoc_mgr_info_request_msg_t request = {.flags = ASSOC_MGR_INFO_FLAG_ASSOC
                                                      | ASSOC_MGR_INFO_FLAG_QOS};
     assoc_mgr_info_msg_t *new = NULL;
 
-    if (!limits_are_old (tables))
+    if (!limits_are_old (link))
         return 0;
     errno = 0;
     if (newer (slurm_load_assoc_mgr_info (&request, &new), false, "limits", err) < 0)
         return -1;
-    if (tables->limits)
-        slurm_free_assoc_mgr_info_msg (tables->limits);
-    tables->limits = new;
-    tables->limits_at = time (NULL);
+    if (link->limits)
+        slurm_free_assoc_mgr_info_msg (link->limits);
+    link->limits = new;
+    link->limits_at = time (NULL);
     return 0;
 }
+
+/* --- partitions ------------------------------------------------------------------- */
+
+/* Of partitions where an ordinary job does not run. */
+#define CLOSED_FLAGS (PART_FLAG_ROOT_ONLY | PART_FLAG_REQ_RESV)
+
+/* A memory limit is per CPU or per node; that of the partition, else of the cluster. */
+static void set_memory (uint64_t own,
+                        uint64_t of_cluster,
+                        int64_t *per_cpu_mb,
+                        int64_t *per_node_mb)
+{
+    uint64_t value = own != 0 && own != NO_VAL64 ? own : of_cluster;
+
+    *per_cpu_mb = dn_link_memory_mb (value, true);
+    *per_node_mb = dn_link_memory_mb (value, false);
+}
+
+/* "" where there is none, "*" where it is too long. */
+static void copy_list (char *out, size_t size, const char *from)
+{
+    struct dn_buf buf = dn_buf_on (out, size);
+
+    if (!from || strcasecmp (from, "ALL") == 0)
+        return;
+    dn_buf_add (&buf, "%s", strlen (from) < size ? from : "*");
+}
+
+static void copy_text (char *out, size_t size, const char *from)
+{
+    if (from && strlen (from) < size)
+        memcpy (out, from, strlen (from) + 1);
+}
+
+#define COPY_LIST(member, from) copy_list (out->member, sizeof (out->member), from)
+#define COPY_TEXT(member, from) copy_text (out->member, sizeof (out->member), from)
+
+static void fill_partition (struct dn_partition *out,
+                            const partition_info_t *from,
+                            const slurm_conf_t *conf)
+{
+    COPY_TEXT (name, from->name);
+    out->is_default = (from->flags & PART_FLAG_DEFAULT) != 0;
+    out->up = from->state_up == PARTITION_UP /* newer headers have more states */
+              && (from->flags & CLOSED_FLAGS) == 0;
+    out->max_time_s = dn_link_seconds (from->max_time);
+    if (out->max_time_s == DN_UNSET)
+        out->max_time_s = DN_UNLIMITED;
+    out->default_time_s = dn_link_seconds (from->default_time);
+    if (out->default_time_s == DN_UNLIMITED)
+        out->default_time_s = DN_UNSET;
+    out->max_nodes = from->max_nodes == INFINITE || from->max_nodes == NO_VAL
+                         ? DN_UNLIMITED
+                         : (int64_t) from->max_nodes;
+    set_memory (from->def_mem_per_cpu,
+                conf->def_mem_per_cpu,
+                &out->def_mem_per_cpu_mb,
+                &out->def_mem_per_node_mb);
+    out->def_mem_per_gpu_mb = dn_link_mem_per_gpu (from->job_defaults_list);
+    if (out->def_mem_per_gpu_mb == DN_UNSET)
+        out->def_mem_per_gpu_mb = dn_link_mem_per_gpu (conf->job_defaults_list);
+    set_memory (from->max_mem_per_cpu,
+                conf->max_mem_per_cpu,
+                &out->max_mem_per_cpu_mb,
+                &out->max_mem_per_node_mb);
+    COPY_TEXT (qos, from->qos_char);
+    COPY_LIST (allow_accounts, from->allow_accounts);
+    COPY_LIST (deny_accounts, from->deny_accounts);
+    COPY_LIST (allow_qos, from->allow_qos);
+    COPY_LIST (deny_qos, from->deny_qos);
+    COPY_TEXT (weights, from->billing_weights_str);
+}
+
+/* 'conf' has the defaults of the cluster. */
+static int fill_partitions (const partition_info_msg_t *from,
+                            const slurm_conf_t *conf,
+                            struct dn_cluster *cluster,
+                            struct dn_err *err)
+{
+    cluster->partitions =
+        calloc ((size_t) from->record_count + 1, sizeof (cluster->partitions[0]));
+    if (!cluster->partitions)
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "partitions");
+    for (uint32_t i = 0; i < from->record_count; i++) {
+        const partition_info_t *partition = &from->partition_array[i];
+
+        if (partition->name && partition->name[0] != '\0'
+            && strlen (partition->name) < DN_NAME_MAX)
+            fill_partition (
+                &cluster->partitions[cluster->n_partitions++], partition, conf);
+    }
+    return 0;
+}
+
+/* --- what is asked for ------------------------------------------------------------ */
 
 int dn_link_cluster (struct dn_link *link,
                      struct dn_cluster *cluster,
                      struct dn_err *err)
 {
-    struct dn_link_tables *tables = tables_of (link, err);
     struct dn_link_conf brief;
     struct dn_buf name = dn_buf_on (cluster->name, sizeof (cluster->name));
 
-    if (!tables || dn_link_conf (link, &brief, err) < 0)
+    if (dn_link_conf (link, &brief, err) < 0)
         return -1;
     dn_buf_add (&name, "%s", brief.cluster);
     cluster->slurm = brief.slurm;
     cluster->soft_time_min = brief.soft_time_min;
     cluster->enforces = brief.enforces;
-    if (load_partitions (tables, err) < 0
-        || dn_link_fill_partitions (tables->partitions, link->conf, cluster, err) < 0
-        || load_limits (tables, err) < 0)
+    if (load_partitions (link, err) < 0
+        || fill_partitions (link->partitions, link->conf, cluster, err) < 0
+        || load_limits (link, err) < 0)
         return -1;
-    return dn_link_fill_limits (tables->limits, cluster, err);
+    return dn_link_fill_limits (link->limits, cluster, err);
 }
 
 int dn_link_reservations (struct dn_link *link,
@@ -180,21 +237,20 @@ int dn_link_reservations (struct dn_link *link,
                           void *to,
                           struct dn_err *err)
 {
-    struct dn_link_tables *tables = tables_of (link, err);
     int rc = 0;
 
-    if (!tables || load_reservations (tables, err) < 0)
+    if (load_reservations (link, err) < 0)
         return -1;
-    if (!tables->reservations)
+    if (!link->reservations)
         return 0;
-    for (uint32_t i = 0; i < tables->reservations->record_count && rc == 0; i++) {
-        const reserve_info_t *from = &tables->reservations->reservation_array[i];
+    for (uint32_t i = 0; i < link->reservations->record_count && rc == 0; i++) {
+        const reserve_info_t *from = &link->reservations->reservation_array[i];
         struct dn_link_reservation reservation = {
             .name = from->name,
             .from = from->start_time,
             .until = from->end_time,
             .nodes = from->node_list,
-            .changed_s = tables->reservations->last_update,
+            .changed_s = link->reservations->last_update,
         };
 
         rc = take (to, &reservation);
@@ -202,8 +258,7 @@ int dn_link_reservations (struct dn_link *link,
     return rc;
 }
 
-/* --- what other tables say of a node -------------------------------------------------
- */
+/* --- what other tables say of a node ---------------------------------------------- */
 
 struct place {
     int32_t set;  /* of partitions */
@@ -356,8 +411,7 @@ static void place_reservations (struct places *places,
     }
 }
 
-/* --- nodes ---------------------------------------------------------------------------
- */
+/* --- nodes ------------------------------------------------------------------------ */
 
 /* Flags of nodes that run no further job, or that come back as others. */
 #define DOWN_FLAGS                                                                     \
@@ -385,6 +439,34 @@ static bool takes_jobs (uint32_t state)
            && (state & DOWN_FLAGS) == 0;
 }
 
+/* CPUs and MB of a node that jobs have, by the version of Slurm. */
+#ifdef HAVE_NODE_INFO_T_ALLOC_CPUS
+
+static void allocated (const node_info_t *node, int64_t *cpus, int64_t *mem_mb)
+{
+    *cpus = node->alloc_cpus;
+    *mem_mb = (int64_t) node->alloc_memory;
+}
+
+#else
+
+static void allocated (const node_info_t *node, int64_t *cpus, int64_t *mem_mb)
+{
+    uint16_t n_cpus = 0;
+    uint64_t memory = 0; /* the header says uint32_t, scontrol and select/ 64 bits */
+
+    slurm_get_select_nodeinfo (
+        node->select_nodeinfo, SELECT_NODEDATA_SUBCNT, NODE_STATE_ALLOCATED, &n_cpus);
+    slurm_get_select_nodeinfo (node->select_nodeinfo,
+                               SELECT_NODEDATA_MEM_ALLOC,
+                               NODE_STATE_ALLOCATED,
+                               &memory);
+    *cpus = n_cpus;
+    *mem_mb = (int64_t) memory;
+}
+
+#endif
+
 static struct dn_link_node describe (const node_info_t *from,
                                      const struct place *place,
                                      const char *partitions,
@@ -408,7 +490,7 @@ static struct dn_link_node describe (const node_info_t *from,
         .reserved_until = place->until,
     };
 
-    dn_link_allocated (from, &used_cpus, &used_mb);
+    allocated (from, &used_cpus, &used_mb);
     node.idle_cpus = node.cpus > used_cpus ? node.cpus - used_cpus : 0;
     node.mem_mb = node.mem_mb > 0 ? node.mem_mb : 0;
     node.idle_mem_mb = node.mem_mb > used_mb ? node.mem_mb - used_mb : 0;
@@ -425,24 +507,23 @@ int dn_link_nodes (struct dn_link *link,
                    void *to,
                    struct dn_err *err)
 {
-    struct dn_link_tables *tables = tables_of (link, err);
     dn_cleanup (places_free) struct places places = {.n_sets = 0};
     int rc = 0;
 
-    if (!tables || load_nodes (tables, err) < 0 || load_partitions (tables, err) < 0
-        || load_reservations (tables, err) < 0
-        || places_begin (&places, tables->nodes, err) < 0
-        || place_partitions (&places, tables->partitions, err) < 0)
+    if (load_nodes (link, err) < 0 || load_partitions (link, err) < 0
+        || load_reservations (link, err) < 0
+        || places_begin (&places, link->nodes, err) < 0
+        || place_partitions (&places, link->partitions, err) < 0)
         return -1;
-    place_reservations (&places, tables->reservations, now_s);
-    for (uint32_t i = 0; i < tables->nodes->record_count && rc == 0; i++) {
+    place_reservations (&places, link->reservations, now_s);
+    for (uint32_t i = 0; i < link->nodes->record_count && rc == 0; i++) {
         const struct place *place = &places.of[i];
         struct dn_link_node node;
 
         if (!place->known)
             continue;
         node = describe (
-            &tables->nodes->node_array[i], place, places.sets[place->set], now_s);
+            &link->nodes->node_array[i], place, places.sets[place->set], now_s);
         rc = take (to, &node);
     }
     return rc;

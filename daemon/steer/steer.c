@@ -6,8 +6,6 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "task.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,10 +13,10 @@
 #include <string.h>
 
 #include "base/messages.h"
-#include "jobs_table.h"
 #include "policy/scope.h"
-#include "steer/around.h"
+#include "round.h"
 #include "steer/steer_plan.h"
+#include "task.h"
 
 /* Changes in one pass. */
 #define CHANGES_MAX 50
@@ -88,8 +86,7 @@ static bool is_running (const struct dn_link_job *job)
     return job->phase == DN_PHASE_RUNNING;
 }
 
-/* --- one job -----------------------------------------------------------------------
- */
+/* --- one job ---------------------------------------------------------------------- */
 
 /* A case with all that it points to. */
 struct look {
@@ -112,11 +109,7 @@ static bool look_at (const struct pass *pass,
                      struct look *look)
 {
     const struct dn_site *site = pass->d->site;
-    const struct dn_submitter submitter = {.partition = job->partition,
-                                           .account = job->account,
-                                           .qos = job->qos,
-                                           .user_id = job->user_id,
-                                           .group_id = job->group_id};
+    const struct dn_submitter submitter = dn_job_submitter (job);
 
     if (dn_record_read (job->admin_comment, &look->recorded, NULL) <= 0)
         return false;
@@ -151,24 +144,6 @@ static void name_of (const struct dn_link_job *job, char name[DN_NAME_MAX])
                     job->pending_tasks);
     else
         dn_buf_add (&buf, "%s", job->name);
-}
-
-static void log_change (const struct dn_recorded *recorded,
-                        const struct dn_steer_change *change,
-                        const char *name,
-                        int64_t old_s,
-                        const char *why,
-                        bool dry_run)
-{
-    dn_log (DN_LOG_INFO,
-            dn_say_steer_changed,
-            name,
-            dry_run ? dn_say_daemon_would_change : "",
-            recorded->open[change->from].gpu,
-            recorded->open[change->to].gpu,
-            dn_time_write (old_s).text,
-            dn_time_write (change->limit_s).text,
-            why);
 }
 
 static const struct {
@@ -220,17 +195,123 @@ static int change_job (struct pass *pass,
             return rc;
         dn_tick (changes[verdict].tick);
     }
-    log_change (&look->recorded,
-                change,
-                name,
-                job->limit_s,
-                changes[verdict].why,
-                pass->d->dry_run);
+    dn_log (DN_LOG_INFO,
+            dn_say_steer_changed,
+            name,
+            pass->d->dry_run ? dn_say_daemon_would_change : "",
+            look->recorded.open[change->from].gpu,
+            to->gpu,
+            dn_time_write (job->limit_s).text,
+            dn_time_write (change->limit_s).text,
+            changes[verdict].why);
     return 1;
 }
 
-/* --- pending jobs ------------------------------------------------------------------
+/* --- the limits of a cluster that bound a job which moves ------------------------- */
+
+/* Levels of an association, at most: a loop cannot last. */
+#define LEVELS_MAX 64
+
+static bool is_named (const char *name, const char *text)
+{
+    return text && strcmp (name, text) == 0;
+}
+
+static int64_t least (int64_t a, int64_t b)
+{
+    if (a == DN_UNLIMITED)
+        return b;
+    return b == DN_UNLIMITED || a < b ? a : b;
+}
+
+static int64_t wall_of_qos (const struct dn_cluster *cluster, const char *name)
+{
+    for (int64_t i = 0; i < cluster->n_qos; i++)
+        if (is_named (cluster->qos[i].name, name))
+            return cluster->qos[i].max_wall_s;
+    return DN_UNLIMITED;
+}
+
+/* The most special association of the job: of its user in the partition, of its user,
+ * of the account; or NULL.
  */
+static const struct dn_limited *association_of (const struct dn_cluster *cluster,
+                                                const struct dn_link_job *job)
+{
+    const struct dn_limited *best = NULL;
+    int best_rank = 0;
+
+    for (int64_t i = 0; i < cluster->n_assocs; i++) {
+        const struct dn_limited *assoc = &cluster->assocs[i];
+        int rank = 1;
+
+        if (!is_named (assoc->name, job->account))
+            continue;
+        if (assoc->user_id != DN_UNSET) {
+            if (assoc->user_id != job->user_id)
+                continue;
+            rank = 2;
+        }
+        if (assoc->partition[0] != '\0') {
+            if (!is_named (assoc->partition, job->partition))
+                continue;
+            rank++;
+        }
+        if (rank > best_rank) {
+            best = assoc;
+            best_rank = rank;
+        }
+    }
+    return best;
+}
+
+static int64_t wall_of_association (const struct dn_cluster *cluster,
+                                    const struct dn_link_job *job)
+{
+    const struct dn_limited *assoc = association_of (cluster, job);
+
+    for (int level = 0; assoc && level < LEVELS_MAX; level++) {
+        if (assoc->max_wall_s != DN_UNLIMITED)
+            return assoc->max_wall_s;
+        if (assoc->parent < 0 || assoc->parent >= cluster->n_assocs)
+            break;
+        assoc = &cluster->assocs[assoc->parent];
+    }
+    return DN_UNLIMITED;
+}
+
+static const struct dn_partition *partition_of (const struct dn_cluster *cluster,
+                                                const struct dn_link_job *job)
+{
+    for (int64_t i = 0; i < cluster->n_partitions; i++)
+        if (is_named (cluster->partitions[i].name, job->partition))
+            return &cluster->partitions[i];
+    return NULL;
+}
+
+/* The longest limit that partition, QOS and association allow the job, in seconds or
+ * DN_UNLIMITED, as Slurm does: a MaxWall of the QOS of the partition or of the job
+ * takes precedence over that of the association, and that of the association over those
+ * of its parents. In a partition that is not known it is 0.
+ */
+static int64_t longest_around (const struct dn_cluster *cluster,
+                               const struct dn_link_job *job)
+{
+    const struct dn_partition *partition = partition_of (cluster, job);
+    int64_t wall_s = DN_UNLIMITED;
+
+    if (!partition)
+        return 0;
+    if (cluster->enforces) {
+        wall_s = least (wall_of_qos (cluster, job->qos),
+                        wall_of_qos (cluster, partition->qos));
+        if (wall_s == DN_UNLIMITED)
+            wall_s = wall_of_association (cluster, job);
+    }
+    return least (partition->max_time_s, wall_s);
+}
+
+/* --- pending jobs ----------------------------------------------------------------- */
 
 /* The longest limit that all partitions of a list allow the job. */
 static int64_t longest_in (const struct pass *pass,
@@ -249,7 +330,7 @@ static int64_t longest_in (const struct pass *pass,
         if (dn_span_copy (piece, name, sizeof (name), "partition", NULL) < 0)
             return 0;
         there.partition = name;
-        there_s = dn_longest_around (pass->cluster, &there);
+        there_s = longest_around (pass->cluster, &there);
         if (longest_s == DN_UNLIMITED
             || (there_s != DN_UNLIMITED && there_s < longest_s))
             longest_s = there_s;
@@ -331,7 +412,6 @@ static int move (struct pass *pass,
                          &guest,
                          change.pool,
                          (double) pass->d->now_s,
-                         pass->d->now_s,
                          (double) change.limit_s)
                < 0)
         return dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "steer");
@@ -360,8 +440,7 @@ static int serve (struct pass *pass, const struct dn_steer_job *job)
     }
 }
 
-/* --- the task ----------------------------------------------------------------------
- */
+/* --- the task --------------------------------------------------------------------- */
 
 static int find_open (void *to, const struct dn_link_job *job)
 {
@@ -375,7 +454,7 @@ static int take_node (void *to, const struct dn_link_node *node)
 {
     struct pass *pass = to;
 
-    return dn_steer_add_node (pass->queue, node, pass->d->now_s, pass->err);
+    return dn_steer_add_node (pass->queue, node, pass->err);
 }
 
 /* Is it on a type that it did not request, or given one? */
@@ -398,9 +477,7 @@ static int take_job (void *to, const struct dn_link_job *job)
     struct dn_steer_change change;
     struct look look;
 
-    if (dn_steer_add_job (
-            pass->queue, job, is_guest (pass, job), pass->d->now_s, pass->err)
-        < 0)
+    if (dn_steer_add_job (pass->queue, job, is_guest (pass, job), pass->err) < 0)
         return -1;
     if (is_pending (job) && !is_waiting (job) && pass->n_left > 0)
         return serve (pass, &(struct dn_steer_job){.link = *job, .start_s = NAN});
@@ -421,10 +498,10 @@ static int run_steer (void *memory, struct dn_daemon *d, struct dn_err *err)
     if (!pass.open)
         return 0;
     pass.n_left = CHANGES_MAX;
-    pass.queue = dn_steer_queue_new (err);
+    pass.queue = dn_steer_queue_new (d->now_s, err);
     if (!pass.queue || dn_link_nodes (d->link, d->now_s, take_node, &pass, err) < 0
         || dn_jobs_each (d, take_job, &pass, err) < 0
-        || dn_steer_lay (pass.queue, d->now_s, err) < 0)
+        || dn_steer_lay (pass.queue, err) < 0)
         return -1;
     for (int64_t i = 0; i < pass.queue->n_jobs && pass.n_left > 0; i++)
         if (serve (&pass, &pass.queue->jobs[i]) < 0)

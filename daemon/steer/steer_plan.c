@@ -205,8 +205,7 @@ bool dn_steer_may_move (const struct dn_steer_case *c,
     end_there = run_on (c, link, to);
     return end_there < DN_STEER_GAIN * end_here
            && (to == 0 || keeps_share (c, queue, job, type, change->limit_s))
-           && dn_steer_when (
-                  queue, job, pools, c->now_s, (double) change->limit_s, &change->pool)
+           && dn_steer_when (queue, job, pools, (double) change->limit_s, &change->pool)
                   <= (double) c->now_s;
 }
 

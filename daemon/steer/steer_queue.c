@@ -10,8 +10,7 @@
 
 #include "base/messages.h"
 #include "hardware/offers.h"
-#include "watch/gres.h"
-#include "watch/hosts.h"
+#include "watch/lists.h"
 #include "watch/node_groups.h"
 
 /* A job without a limit, and one past it. */
@@ -26,14 +25,16 @@
 
 #define KEY_MAX 2048
 
-struct dn_steer_queue *dn_steer_queue_new (struct dn_err *err)
+struct dn_steer_queue *dn_steer_queue_new (int64_t now_s, struct dn_err *err)
 {
     struct dn_steer_queue *queue = calloc (1, sizeof (*queue));
 
     if (queue)
         queue->plan = dn_plan_new ();
-    if (queue && queue->plan)
+    if (queue && queue->plan) {
+        queue->now_s = now_s;
         return queue;
+    }
     free (queue);
     dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "steer");
     return NULL;
@@ -64,8 +65,7 @@ static int no_memory (struct dn_err *err)
     return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "steer");
 }
 
-/* --- nodes -------------------------------------------------------------------------
- */
+/* --- nodes ------------------------------------------------------------------------ */
 
 /* The number of a text that is made of a type and two lists, and whether it is new; -1
  * without memory, or if it is too long.
@@ -141,33 +141,25 @@ static int note_kind (struct dn_steer_queue *queue,
 static int put_node (struct dn_steer_queue *queue,
                      const struct dn_link_node *node,
                      const struct dn_gres_gpus *gpus,
-                     int pool,
-                     int64_t now_s)
+                     int pool)
 {
-    const struct dn_plan_need all = {.nodes = 1};
+    const struct dn_plan_need none = {.nodes = 1};
+    struct dn_plan_need idle = none;
     struct dn_link_node awake = *node;
-    int32_t idle[2];
     int32_t at;
 
     awake.busy = false;
-    idle[0] = (int32_t) dn_node_idle_gpus (&awake, gpus);
-    idle[1] = (int32_t) node->idle_cpus;
-    at = node->busy
-             ? dn_plan_node (queue->plan, pool, 0, 0, 0)
-             : dn_plan_node (queue->plan, pool, idle[0], idle[1], node->idle_mem_mb);
+    idle.gpus = (int32_t) dn_node_idle_gpus (&awake, gpus);
+    idle.cpus = (int32_t) node->idle_cpus;
+    idle.mem_mb = node->idle_mem_mb;
+    at = dn_plan_node (queue->plan, pool, node->busy ? &none : &idle);
     if (at < 0
         || (node->busy
-            && dn_plan_run (queue->plan,
-                            at,
-                            (double) (now_s + BUSY_S),
-                            idle[0],
-                            idle[1],
-                            node->idle_mem_mb,
-                            0)
+            && dn_plan_run (queue->plan, at, (double) (queue->now_s + BUSY_S), &idle, 0)
                    < 0)
-        || (node->reserved_until > now_s
+        || (node->reserved_until > queue->now_s
             && dn_plan_reserve (queue->plan,
-                                &all,
+                                &none,
                                 &at,
                                 (double) node->reserved_from,
                                 (double) (node->reserved_until - node->reserved_from))
@@ -179,7 +171,6 @@ static int put_node (struct dn_steer_queue *queue,
 /* A node with GPUs of several types counts with the first. */
 int dn_steer_add_node (struct dn_steer_queue *queue,
                        const struct dn_link_node *node,
-                       int64_t now_s,
                        struct dn_err *err)
 {
     struct dn_gres gres = dn_gres_read (node->gres);
@@ -198,15 +189,14 @@ int dn_steer_add_node (struct dn_steer_queue *queue,
         return -1;
     if (dn_interned_put (&queue->node_names, node->name) != n_names)
         return 0; /* a second time */
-    if (put_node (queue, node, &gres.gpus[0], pool, now_s) < 0)
+    if (put_node (queue, node, &gres.gpus[0], pool) < 0)
         return no_memory (err);
     queue->guests[pool].gpus += (double) gres.gpus[0].count;
     queue->node_pools[queue->n_nodes++] = pool;
     return 0;
 }
 
-/* --- what a job asks for -----------------------------------------------------------
- */
+/* --- what a job asks for ---------------------------------------------------------- */
 
 /* Do nodes with these features meet the constraint? Of several nodes all are taken to
  * be alike. Operators count from left to right, as in Slurm.
@@ -313,19 +303,16 @@ static void set_need (struct dn_steer_queue *queue, struct dn_steer_job *job)
         job->need.mem_mb = link->mem_per_gpu_mb * job->need.gpus;
 }
 
-/* --- jobs --------------------------------------------------------------------------
- */
+/* --- jobs ------------------------------------------------------------------------- */
 
-static int add_running (struct dn_steer_queue *queue,
-                        struct dn_steer_job *job,
-                        int64_t now_s)
+static int add_running (struct dn_steer_queue *queue, struct dn_steer_job *job)
 {
     struct dn_hosts hosts = dn_hosts_of (job->link.nodes);
-    int64_t end = job->link.end > now_s ? job->link.end : now_s + OVER_S;
+    int64_t end = job->link.end > queue->now_s ? job->link.end : queue->now_s + OVER_S;
     char name[DN_NAME_MAX];
 
     if (job->link.phase == DN_PHASE_SUSPENDED)
-        end = now_s + FOREVER_S;
+        end = queue->now_s + FOREVER_S;
     while (dn_hosts_next (&hosts, name)) {
         int32_t node = dn_interned_find (&queue->node_names, name);
 
@@ -335,14 +322,8 @@ static int add_running (struct dn_steer_queue *queue,
                        job->guest,
                        job->need.gpus,
                        (double) job->link.limit_s,
-                       (double) (end - now_s));
-        if (dn_plan_run (queue->plan,
-                         node,
-                         (double) end,
-                         job->need.gpus,
-                         job->need.cpus,
-                         job->need.mem_mb,
-                         job->link.raw_id)
+                       (double) (end - queue->now_s));
+        if (dn_plan_run (queue->plan, node, (double) end, &job->need, job->link.raw_id)
             < 0)
             return -1;
     }
@@ -381,7 +362,6 @@ static int32_t count_tasks (const char *tasks)
 int dn_steer_add_job (struct dn_steer_queue *queue,
                       const struct dn_link_job *job,
                       bool guest,
-                      int64_t now_s,
                       struct dn_err *err)
 {
     struct dn_steer_job kept = {
@@ -389,12 +369,12 @@ int dn_steer_add_job (struct dn_steer_queue *queue,
     bool pending = job->phase == DN_PHASE_PENDING;
 
     if (pending ? (!job->queued && !job->unseen) || job->priority == 0
-                      || job->eligible > now_s
+                      || job->eligible > queue->now_s
                 : job->phase != DN_PHASE_RUNNING && job->phase != DN_PHASE_SUSPENDED)
         return 0;
     set_need (queue, &kept);
     if (!pending)
-        return add_running (queue, &kept, now_s) < 0 ? no_memory (err) : 0;
+        return add_running (queue, &kept) < 0 ? no_memory (err) : 0;
     if (kept.need.gpus == 0)
         return 0;
     if (job->pending_tasks)
@@ -418,8 +398,7 @@ const char *dn_steer_type_of (const struct dn_steer_queue *queue,
                     : queue->types.names[queue->pools[queue->node_pools[node]].type];
 }
 
-/* --- the plan ----------------------------------------------------------------------
- */
+/* --- the plan --------------------------------------------------------------------- */
 
 /* Slurm starts the older of two jobs of one priority. */
 static int by_priority (const void *a, const void *b)
@@ -449,7 +428,6 @@ static struct dn_plan_need need_in (const struct dn_steer_queue *queue,
 double dn_steer_when (struct dn_steer_queue *queue,
                       const struct dn_steer_job *job,
                       uint64_t pools,
-                      int64_t now_s,
                       double length_s,
                       int *pool)
 {
@@ -457,7 +435,7 @@ double dn_steer_when (struct dn_steer_queue *queue,
 
     if (job->need.nodes > queue->n_nodes)
         return best;
-    for (int i = 0; i < queue->n_pools && best > (double) now_s; i++) {
+    for (int i = 0; i < queue->n_pools && best > (double) queue->now_s; i++) {
         struct dn_plan_need need = need_in (queue, job, i);
         double start;
 
@@ -465,7 +443,7 @@ double dn_steer_when (struct dn_steer_queue *queue,
             continue;
         queue->n_calls++;
         start = dn_plan_when (
-            queue->plan, &need, i, (double) now_s, length_s, queue->at[0]);
+            queue->plan, &need, i, (double) queue->now_s, length_s, queue->at[0]);
         if (start < best) {
             int32_t *at = queue->at[1];
 
@@ -482,7 +460,6 @@ int dn_steer_put (struct dn_steer_queue *queue,
                   const struct dn_steer_job *job,
                   int pool,
                   double start_s,
-                  int64_t now_s,
                   double length_s)
 {
     struct dn_plan_need need = need_in (queue, job, pool);
@@ -492,7 +469,7 @@ int dn_steer_put (struct dn_steer_queue *queue,
                    (double) need.gpus * need.nodes,
                    (double) job->link.limit_s,
                    length_s);
-    if (start_s <= (double) now_s)
+    if (start_s <= (double) queue->now_s)
         return dn_plan_start (
             queue->plan, &need, queue->at[1], start_s + length_s, job->link.raw_id);
     return dn_plan_reserve (queue->plan, &need, queue->at[1], start_s, length_s);
@@ -507,9 +484,7 @@ static uint64_t not_full (const struct dn_steer_queue *queue, uint64_t pools)
     return pools;
 }
 
-static int lay_job (struct dn_steer_queue *queue,
-                    struct dn_steer_job *job,
-                    int64_t now_s)
+static int lay_job (struct dn_steer_queue *queue, struct dn_steer_job *job)
 {
     uint64_t pools =
         dn_steer_pools (queue, job->type, job->link.features, job->link.partition);
@@ -517,20 +492,20 @@ static int lay_job (struct dn_steer_queue *queue,
 
     for (int32_t i = 0; i < job->tasks && pools != 0 && not_full (queue, pools); i++) {
         int pool = 0;
-        double start = dn_steer_when (queue, job, pools, now_s, length_s, &pool);
+        double start = dn_steer_when (queue, job, pools, length_s, &pool);
 
         if (i == 0)
             job->start_s = start;
         if (isinf (start))
             break;
         queue->pools[pool].n_planned++;
-        if (dn_steer_put (queue, job, pool, start, now_s, length_s) < 0)
+        if (dn_steer_put (queue, job, pool, start, length_s) < 0)
             return -1;
     }
     return 0;
 }
 
-int dn_steer_lay (struct dn_steer_queue *queue, int64_t now_s, struct dn_err *err)
+int dn_steer_lay (struct dn_steer_queue *queue, struct dn_err *err)
 {
     size_t size = ((size_t) queue->n_nodes + 1) * sizeof (int32_t);
 
@@ -541,7 +516,7 @@ int dn_steer_lay (struct dn_steer_queue *queue, int64_t now_s, struct dn_err *er
     if (queue->n_jobs > 1)
         qsort (queue->jobs, (size_t) queue->n_jobs, sizeof (*queue->jobs), by_priority);
     for (int64_t i = 0; i < queue->n_jobs; i++)
-        if (lay_job (queue, &queue->jobs[i], now_s) < 0)
+        if (lay_job (queue, &queue->jobs[i]) < 0)
             return no_memory (err);
     return 0;
 }

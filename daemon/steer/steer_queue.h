@@ -19,11 +19,10 @@
 #ifndef DN_STEER_QUEUE_H
 #define DN_STEER_QUEUE_H
 
-#include "jobs/plan/guests.h"
 #include "jobs/plan/plan.h"
 #include "slurm/slurm_link.h"
-#include "watch/interned.h"
-#include "watch/queue.h"
+#include "watch/lists.h"
+#include "watch/waits.h"
 
 /* Jobs that are planned on a pool; those behind them are not looked at. */
 #define DN_STEER_DEPTH 500
@@ -54,6 +53,7 @@ struct dn_steer_job {
 };
 
 struct dn_steer_queue {
+    int64_t now_s;
     struct dn_plan *plan;
     struct dn_type_list types;
     struct dn_steer_pool pools[DN_PLAN_TYPES_MAX];
@@ -72,20 +72,18 @@ struct dn_steer_queue {
 };
 
 /* Freed with dn_steer_queue_free (), NULL-safe. NULL with 'err'. */
-struct dn_steer_queue *dn_steer_queue_new (struct dn_err *err);
+struct dn_steer_queue *dn_steer_queue_new (int64_t now_s, struct dn_err *err);
 void dn_steer_queue_free (struct dn_steer_queue *queue);
 
 /* First the nodes, then the jobs, then the plan; -1 with 'err' without memory. */
 int dn_steer_add_node (struct dn_steer_queue *queue,
                        const struct dn_link_node *node,
-                       int64_t now_s,
                        struct dn_err *err);
 int dn_steer_add_job (struct dn_steer_queue *queue,
                       const struct dn_link_job *job,
                       bool guest,
-                      int64_t now_s,
                       struct dn_err *err);
-int dn_steer_lay (struct dn_steer_queue *queue, int64_t now_s, struct dn_err *err);
+int dn_steer_lay (struct dn_steer_queue *queue, struct dn_err *err);
 
 /* The pools, as bits, in which a job may run that asks for that type (DN_QUEUE_ANY),
  * constraint and list of partitions.
@@ -95,13 +93,10 @@ uint64_t dn_steer_pools (const struct dn_steer_queue *queue,
                          const char *features,
                          const char *partitions);
 
-/* The earliest start in these pools; the nodes are in at[1] then, and 'pool' is theirs.
- * INFINITY: never.
- */
+/* The earliest start in these pools, on at[1] of 'pool' then; INFINITY: never. */
 double dn_steer_when (struct dn_steer_queue *queue,
                       const struct dn_steer_job *job,
                       uint64_t pools,
-                      int64_t now_s,
                       double length_s,
                       int *pool);
 
@@ -110,7 +105,6 @@ int dn_steer_put (struct dn_steer_queue *queue,
                   const struct dn_steer_job *job,
                   int pool,
                   double start_s,
-                  int64_t now_s,
                   double length_s);
 
 /* The name of the GPU type on which a running job is; NULL: unknown. */

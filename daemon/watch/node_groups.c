@@ -54,8 +54,7 @@ static int64_t stranded (int64_t idle, int64_t have, int64_t each)
     return served < idle ? idle - served : 0;
 }
 
-/* --- lists of names ----------------------------------------------------------------
- */
+/* --- lists of names --------------------------------------------------------------- */
 
 /* A name that can be written into a snapshot. */
 static bool is_name (struct dn_span name)
@@ -108,8 +107,7 @@ static void intersect (char list[LIST_MAX], const char *other)
             add_name (list, name);
 }
 
-/* --- groups ------------------------------------------------------------------------
- */
+/* --- groups ----------------------------------------------------------------------- */
 
 /* The group of a node, without counts. All of its bytes are set. */
 static void describe (struct dn_node_group *group,
@@ -284,8 +282,7 @@ void dn_node_groups_free (struct dn_node_groups *groups)
     memset (groups, 0, sizeof (*groups));
 }
 
-/* Does a constraint read it as one name? Slurm does not check the names in slurm.conf.
- */
+/* Does a constraint read it as one name? Slurm does not check names in slurm.conf. */
 static bool is_plain (struct dn_span feature)
 {
     char text[DN_NAME_MAX];

@@ -18,7 +18,7 @@
 #define DN_NODE_GROUPS_H
 
 #include "slurm/slurm_link.h"
-#include "watch/gres.h"
+#include "watch/lists.h"
 
 /* Groups, and the last of them that are kept for kinds that are merged. */
 #define DN_NODE_KINDS_MAX    1024
@@ -40,9 +40,7 @@ int dn_node_groups_add (struct dn_node_groups *groups,
                         const struct dn_link_node *node,
                         struct dn_err *err);
 
-/* Give the groups to the cluster, which has none; they are sorted by type. Frees the
- * rest.
- */
+/* Give the groups, sorted by type, to the cluster, which has none. Frees the rest. */
 void dn_node_groups_move (struct dn_node_groups *groups, struct dn_cluster *cluster);
 
 /* Fill the features of the waits of the cluster, which has all of its groups: one per

@@ -4,13 +4,14 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "watch/queue.h"
+#include "watch/waits.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fields.h"
 #include "base/messages.h"
-#include "watch/gres.h"
+#include "watch/lists.h"
 #include "watch/node_groups.h"
 
 #define TEXTS_MAX (UINT32_C (1) << 28)
@@ -35,25 +36,7 @@ int dn_type_put (struct dn_type_list *types, const char *name)
     return types->n++;
 }
 
-/* Make room for one more of 'n' elements. */
-static bool reserve (void *array_at, size_t n, size_t *size, size_t element)
-{
-    void **array = array_at;
-    void *larger;
-    size_t wanted = 2 * *size + 64;
-
-    if (n < *size)
-        return true;
-    larger = realloc (*array, wanted * element);
-    if (!larger)
-        return false;
-    *array = larger;
-    *size = wanted;
-    return true;
-}
-
-/* --- jobs --------------------------------------------------------------------------
- */
+/* --- jobs ------------------------------------------------------------------------- */
 
 struct dn_queue *dn_queue_new (void)
 {
@@ -65,7 +48,7 @@ void dn_queue_free (struct dn_queue *queue)
     if (!queue)
         return;
     free (queue->jobs);
-    free (queue->texts);
+    dn_put_text_free (&queue->texts);
     free (queue);
 }
 
@@ -73,21 +56,14 @@ void dn_queue_free (struct dn_queue *queue)
 static uint32_t keep_text (struct dn_queue *queue, const char *text)
 {
     size_t len = text ? strlen (text) : 0;
-    size_t at = queue->n_texts ? queue->n_texts : 1;
+    size_t at;
 
-    if (len == 0 || len >= TEXTS_MAX - at)
+    if (queue->texts.len == 0)
+        dn_put_text_add (&queue->texts, "", 1);
+    at = queue->texts.len;
+    if (len == 0 || len >= TEXTS_MAX - at
+        || dn_put_text_add (&queue->texts, text, len + 1) < 0)
         return 0;
-    if (at + len + 1 > queue->texts_size) {
-        size_t size = 2 * (at + len) + 4096;
-        char *larger = realloc (queue->texts, size);
-
-        if (!larger)
-            return 0;
-        queue->texts = larger;
-        queue->texts_size = size;
-    }
-    memcpy (queue->texts + at, text, len + 1);
-    queue->n_texts = at + len + 1;
     return (uint32_t) at;
 }
 
@@ -98,7 +74,7 @@ static int32_t partition_of (struct dn_queue *queue, const char *text)
     if (!text)
         return DN_QUEUE_ANY;
     for (int i = 0; i < queue->n_partitions; i++)
-        if (strcmp (queue->texts + queue->partitions[i], text) == 0)
+        if (strcmp (queue->texts.text + queue->partitions[i], text) == 0)
             return i;
     if (queue->n_partitions == DN_QUEUE_PARTITIONS_MAX)
         return DN_QUEUE_ANY;
@@ -164,14 +140,13 @@ int dn_queue_add (struct dn_queue *queue,
     kept.n_nodes = job->n_nodes > 0 ? (int32_t) job->n_nodes : 1;
     kept.partition = partition_of (queue, job->partition);
     kept.nodes = kept.queued ? 0 : keep_text (queue, job->nodes);
-    if (!reserve (&queue->jobs, queue->n_jobs, &queue->size, sizeof (kept)))
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "queue");
+    if (dn_rows_grow (&queue->jobs, queue->n_jobs, sizeof (kept), err) < 0)
+        return -1;
     queue->jobs[queue->n_jobs++] = kept;
     return 0;
 }
 
-/* --- nodes -------------------------------------------------------------------------
- */
+/* --- nodes ------------------------------------------------------------------------ */
 
 struct dn_gpu_nodes *dn_gpu_nodes_new (void)
 {
@@ -197,10 +172,8 @@ static int add_slot (struct dn_gpu_nodes *nodes,
 
     if (type < 0 || gpus->count <= 0)
         return 0;
-    if (!reserve (&nodes->slots,
-                  (size_t) nodes->n_slots,
-                  &nodes->slots_size,
-                  sizeof (nodes->slots[0])))
+    if (dn_rows_grow (&nodes->slots, nodes->n_slots, sizeof (nodes->slots[0]), NULL)
+        < 0)
         return -1;
     nodes->slots[nodes->n_slots++] =
         (struct dn_gpu_slot){.type = type,
@@ -223,11 +196,10 @@ int dn_gpu_nodes_add (struct dn_gpu_nodes *nodes,
     failed = dn_interned_put (&nodes->names, node->name) < 0;
     if (nodes->names.n == n_names && !failed)
         return 0; /* a second time */
-    failed = failed
-             || !reserve (&nodes->first,
-                          (size_t) nodes->names.n,
-                          &nodes->first_size,
-                          sizeof (nodes->first[0]));
+    if (n_names == 0)
+        failed = failed || dn_rows_grow (&nodes->first, 0, sizeof (int32_t), NULL) < 0;
+    failed =
+        failed || dn_rows_grow (&nodes->first, n_names + 1, sizeof (int32_t), NULL) < 0;
     if (!failed)
         nodes->first[n_names] = nodes->n_slots;
     for (int i = 0; i < gres.n_gpus && !failed; i++)

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fields.h"
 #include "base/messages.h"
-#include "watch/hosts.h"
-#include "watch/queue.h"
+#include "watch/lists.h"
 
 /* Several nodes are taken as two: the smallest such job. */
 #define SEVERAL 2
@@ -51,10 +51,9 @@ struct pool {
 struct estimate {
     struct pool pools[DN_WAIT_TYPES_MAX];
     struct release *releases;
-    size_t n_releases;
-    size_t releases_size;
+    int64_t n_releases;
     struct recent *recents;
-    size_t n_recents;
+    int64_t n_recents;
     uint64_t masks[DN_QUEUE_PARTITIONS_MAX]; /* types of a list of partitions */
     uint64_t all;
     int64_t now_s;
@@ -68,15 +67,9 @@ static void estimate_free (struct estimate *estimate)
 
 static bool add_release (struct estimate *estimate, struct release release)
 {
-    if (estimate->n_releases == estimate->releases_size) {
-        size_t size = 2 * estimate->releases_size + 256;
-        struct release *larger = realloc (estimate->releases, size * sizeof (release));
-
-        if (!larger)
-            return false;
-        estimate->releases = larger;
-        estimate->releases_size = size;
-    }
+    if (dn_rows_grow (&estimate->releases, estimate->n_releases, sizeof (release), NULL)
+        < 0)
+        return false;
     estimate->releases[estimate->n_releases++] = release;
     return true;
 }
@@ -90,8 +83,7 @@ static enum dn_job_shape shape_of (const struct dn_queue_job *job,
                                                            : DN_SHAPE_GPU;
 }
 
-/* --- types ---------------------------------------------------------------------------
- */
+/* --- types ------------------------------------------------------------------------ */
 
 static bool lists_meet (const char *a, const char *b)
 {
@@ -118,7 +110,8 @@ static void set_masks (struct estimate *estimate,
             int type = dn_type_find (&nodes->types, group->type);
 
             if (type >= 0 && (estimate->masks[i] >> type & 1) == 0
-                && lists_meet (queue->texts + queue->partitions[i], group->partitions))
+                && lists_meet (queue->texts.text + queue->partitions[i],
+                               group->partitions))
                 estimate->masks[i] |= UINT64_C (1) << type;
         }
 }
@@ -138,8 +131,7 @@ static uint64_t types_of (const struct estimate *estimate,
     return type < 0 ? 0 : UINT64_C (1) << type;
 }
 
-/* --- what is known -------------------------------------------------------------------
- */
+/* --- what is known ---------------------------------------------------------------- */
 
 static void look_at_nodes (struct estimate *estimate,
                            struct dn_gpu_nodes *nodes,
@@ -219,7 +211,8 @@ static bool look_at_started (struct estimate *estimate,
                              struct dn_gpu_nodes *nodes,
                              const struct dn_queue_job *job)
 {
-    struct dn_hosts hosts = dn_hosts_of (job->nodes ? queue->texts + job->nodes : "");
+    struct dn_hosts hosts =
+        dn_hosts_of (job->nodes ? queue->texts.text + job->nodes : "");
     const char *type = job->type == DN_QUEUE_ANY ? NULL : queue->types.names[job->type];
     char name[DN_NAME_MAX];
     bool first = true;
@@ -242,12 +235,13 @@ static int look (struct estimate *estimate,
                  const struct dn_cluster *cluster,
                  int64_t now_s)
 {
-    estimate->recents = calloc (queue->n_jobs + 1, sizeof (estimate->recents[0]));
+    estimate->recents =
+        calloc ((size_t) queue->n_jobs + 1, sizeof (estimate->recents[0]));
     if (!estimate->recents)
         return -1;
     set_masks (estimate, queue, nodes, cluster);
     look_at_nodes (estimate, nodes, now_s);
-    for (size_t i = 0; i < queue->n_jobs; i++) {
+    for (int64_t i = 0; i < queue->n_jobs; i++) {
         const struct dn_queue_job *job = &queue->jobs[i];
 
         if (job->queued)
@@ -259,8 +253,7 @@ static int look (struct estimate *estimate,
     return 0;
 }
 
-/* --- sources of a wait ---------------------------------------------------------------
- */
+/* --- sources of a wait ------------------------------------------------------------ */
 
 static int by_time (const void *a, const void *b)
 {
@@ -302,10 +295,10 @@ static int64_t expected_wait (const struct line *line, int64_t now_s)
 static int64_t recent_wait (const struct estimate *estimate,
                             int type,
                             int shape,
-                            size_t *n)
+                            int64_t *n)
 {
-    size_t from = 0;
-    size_t to;
+    int64_t from = 0;
+    int64_t to;
 
     while (from < estimate->n_recents
            && (estimate->recents[from].type != type
@@ -322,7 +315,7 @@ static int64_t recent_wait (const struct estimate *estimate,
  * already. The releases are sorted.
  */
 static int64_t freed_wait (const struct release *releases,
-                           size_t n_releases,
+                           int64_t n_releases,
                            int type,
                            int64_t idle,
                            int64_t wanted,
@@ -330,7 +323,7 @@ static int64_t freed_wait (const struct release *releases,
 {
     if (idle >= wanted)
         return 0;
-    for (size_t i = 0; i < n_releases; i++) {
+    for (int64_t i = 0; i < n_releases; i++) {
         if (releases[i].type != type)
             continue;
         idle += releases[i].gpus;
@@ -345,7 +338,7 @@ static int64_t freed_wait (const struct release *releases,
  */
 static struct release *whole_nodes (const struct dn_gpu_nodes *nodes,
                                     int64_t now_s,
-                                    size_t *n)
+                                    int64_t *n)
 {
     struct release *out = calloc ((size_t) nodes->n_slots + 1, sizeof (*out));
 
@@ -357,7 +350,7 @@ static struct release *whole_nodes (const struct dn_gpu_nodes *nodes,
             out[(*n)++] = (struct release){slot->type, 1, slot->free_at};
     }
     if (out)
-        qsort (out, *n, sizeof (out[0]), by_time);
+        qsort (out, (size_t) *n, sizeof (out[0]), by_time);
     return out;
 }
 
@@ -368,7 +361,7 @@ static int64_t wait_of (const struct estimate *estimate,
                         int type,
                         enum dn_job_shape shape,
                         const struct release *releases,
-                        size_t n_releases,
+                        int64_t n_releases,
                         int64_t now_s)
 {
     const struct pool *pool = &estimate->pools[type];
@@ -378,7 +371,7 @@ static int64_t wait_of (const struct estimate *estimate,
     int64_t expected;
     int64_t recent;
     int64_t freed;
-    size_t n_recent;
+    int64_t n_recent;
 
     if (!pool->up)
         return DN_UNSET;
@@ -411,7 +404,7 @@ static int fill (struct estimate *estimate,
                  int64_t now_s,
                  struct dn_cluster *cluster)
 {
-    size_t n_whole;
+    int64_t n_whole;
     dn_cleanup (dn_free_ptr) struct release *whole =
         whole_nodes (nodes, now_s, &n_whole);
 
@@ -421,11 +414,13 @@ static int fill (struct estimate *estimate,
     cluster->n_waits = nodes->types.n;
     if (estimate->n_releases > 0)
         qsort (estimate->releases,
-               estimate->n_releases,
+               (size_t) estimate->n_releases,
                sizeof (estimate->releases[0]),
                by_time);
-    qsort (
-        estimate->recents, estimate->n_recents, sizeof (estimate->recents[0]), by_wait);
+    qsort (estimate->recents,
+           (size_t) estimate->n_recents,
+           sizeof (estimate->recents[0]),
+           by_wait);
     for (int type = 0; type < nodes->types.n; type++) {
         struct dn_wait *wait = &cluster->waits[type];
 

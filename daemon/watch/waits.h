@@ -29,6 +29,7 @@
 #define DN_WAITS_H
 
 #include "slurm/slurm_link.h"
+#include "watch/lists.h"
 
 /* GPU types with a wait of their own. */
 #define DN_WAIT_TYPES_MAX 64
@@ -40,8 +41,63 @@
 /* No wait is expected to be longer. */
 #define DN_WAIT_MAX_S (INT64_C (30) * 86400)
 
+/* What the estimate keeps of jobs and of nodes. */
+
+/* Lists of partitions that are told apart; a job with a further one may be anywhere. */
+#define DN_QUEUE_PARTITIONS_MAX 256
+
+/* Names of GPU types. */
+struct dn_type_list {
+    char names[DN_WAIT_TYPES_MAX][DN_NAME_MAX];
+    int n;
+};
+
+/* The number of a type, added where it is new; -1: the list is full. */
+int dn_type_put (struct dn_type_list *types, const char *name);
+int dn_type_find (const struct dn_type_list *types, const char *name);
+
+#define DN_QUEUE_ANY (-1) /* type or partition of a job that names none */
+
+struct dn_queue_job {
+    int32_t type;      /* in 'types' */
+    int32_t partition; /* in 'partitions' */
+    uint32_t nodes;    /* its list of nodes, in 'texts'; 0 none */
+    int32_t gpus;
+    int32_t n_nodes;
+    int32_t wait_s; /* of one that started lately; -1 of others */
+    bool queued;
+    bool runs;
+    int64_t start; /* of a queued job the expected one; 0 unknown */
+    int64_t end;
+};
+
+struct dn_queue {
+    struct dn_queue_job *jobs;
+    int64_t n_jobs;
+    struct dn_put_text texts; /* of lists; the first byte is not used */
+    struct dn_type_list types;
+    uint32_t partitions[DN_QUEUE_PARTITIONS_MAX]; /* in 'texts' */
+    int n_partitions;
+};
+
+/* The GPUs of one type in a node. */
+struct dn_gpu_slot {
+    int32_t type;
+    int32_t gpus;
+    int32_t idle;
+    bool up;
+    int64_t free_at; /* when the last of its jobs ends */
+};
+
+struct dn_gpu_nodes {
+    struct dn_interned names;
+    struct dn_gpu_slot *slots;
+    int32_t n_slots;
+    int32_t *first; /* slot of each node; the end of the last one behind them */
+    struct dn_type_list types;
+};
+
 /* What of the job table matters here; kept while the table does not change. */
-struct dn_queue;
 struct dn_queue *dn_queue_new (void);
 void dn_queue_free (struct dn_queue *queue);
 
@@ -52,7 +108,6 @@ int dn_queue_add (struct dn_queue *queue,
                   struct dn_err *err);
 
 /* The GPUs of all nodes. */
-struct dn_gpu_nodes;
 struct dn_gpu_nodes *dn_gpu_nodes_new (void);
 void dn_gpu_nodes_free (struct dn_gpu_nodes *nodes);
 

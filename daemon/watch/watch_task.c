@@ -10,8 +10,7 @@
 
 #include "base/messages.h"
 #include "jobs/worth/room.h"
-#include "jobs_table.h"
-#include "output.h"
+#include "round.h"
 #include "watch/node_groups.h"
 #include "watch/waits.h"
 

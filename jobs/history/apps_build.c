@@ -9,8 +9,7 @@
 #include <string.h>
 
 #include "base/messages.h"
-#include "jobs/history/known_build.h"
-#include "jobs/outcome.h"
+#include "jobs/finished.h"
 #include "predict/learned.h"
 
 /* No job of accounting is believed that ran longer, or did more work. */
@@ -28,10 +27,8 @@ struct group {
     dn_app_key key;
     int32_t type;
     uint16_t gpus;
-    enum dn_work_unit unit;  /* of the newest run */
-    bool mem_kept;           /* a run was killed when its memory had been lowered */
-    struct dn_fit_run *runs; /* DN_FIT_RUNS_MAX; owned */
-    int n;
+    bool mem_kept; /* a run was killed when its memory had been lowered */
+    struct dn_fit_runs seen;
 };
 
 /* All state of a build. */
@@ -40,7 +37,6 @@ struct making {
     struct dn_apps *apps;
     struct group *groups; /* of the present owner; owned */
     int n_groups;
-    int groups_size;
     struct dn_known_list *known;
     int64_t owner;   /* uid, or the key of an account's name */
     bool by_account; /* of owners that are read now */
@@ -48,8 +44,7 @@ struct making {
     struct dn_err *err;
 };
 
-/* --- jobs --------------------------------------------------------------------------
- */
+/* --- jobs ------------------------------------------------------------------------- */
 
 /* The owner's key of a job; 0 without an application, or without the account. */
 static dn_app_key key_of (const struct dn_finished *job, bool by_account)
@@ -107,8 +102,7 @@ static bool read_run (const struct dn_build *build,
            && job->end_s <= UINT32_MAX;
 }
 
-/* --- groups of an owner ------------------------------------------------------------
- */
+/* --- groups of an owner ----------------------------------------------------------- */
 
 /* The number of a GPU type; -1: there are too many, or its name is too long. */
 static int32_t type_of (struct dn_apps *apps, const char *name)
@@ -124,10 +118,10 @@ static int32_t type_of (struct dn_apps *apps, const char *name)
 
 static int64_t end_of (const struct group *group)
 {
-    return group->n > 0 ? group->runs[group->n - 1].end_s : 0;
+    return group->seen.n > 0 ? group->seen.runs[group->seen.n - 1].end_s : 0;
 }
 
-/* Move the oldest group of the owner out of the way; the newest are at the end. */
+/* The oldest group of the owner, which is replaced; the newest are at the end. */
 static struct group *oldest (struct making *m)
 {
     struct group *old = &m->groups[0];
@@ -135,39 +129,16 @@ static struct group *oldest (struct making *m)
     for (int i = 1; i < m->n_groups; i++)
         if (end_of (&m->groups[i]) < end_of (old))
             old = &m->groups[i];
-    old->n = 0;
-    old->mem_kept = false;
     return old;
 }
 
 static struct group *new_group (struct making *m)
 {
-    struct group *group;
-
     if (m->n_groups == DN_BUILD_OWNER_MAX)
         return oldest (m);
-    if (m->n_groups == m->groups_size) {
-        int size = m->groups_size > 0 ? 2 * m->groups_size : 16;
-        struct group *grown = realloc (m->groups, (size_t) size * sizeof (*grown));
-
-        if (!grown)
-            return NULL;
-        memset (grown + m->groups_size,
-                0,
-                (size_t) (size - m->groups_size) * sizeof (*grown));
-        m->groups = grown;
-        m->groups_size = size;
-    }
-    group = &m->groups[m->n_groups];
-    if (!group->runs)
-        group->runs = calloc (DN_FIT_RUNS_MAX, sizeof (*group->runs));
-    /* -Wanalyzer-malloc-leak is wrong here: 'm' owns the groups */
-    if (!group->runs)
+    if (dn_rows_grow (&m->groups, m->n_groups, sizeof (*m->groups), m->err) < 0)
         return NULL;
-    m->n_groups++;
-    group->n = 0;
-    group->mem_kept = false;
-    return group;
+    return &m->groups[m->n_groups++];
 }
 
 /* The group of a job; the jobs of an application come together. */
@@ -183,35 +154,129 @@ static struct group *group_of (struct making *m,
             && m->groups[i].gpus == gpus)
             return &m->groups[i];
     group = new_group (m);
-    if (group) {
-        group->key = key;
-        group->type = type;
-        group->gpus = gpus;
-    }
+    if (group)
+        *group = (struct group){.key = key, .type = type, .gpus = gpus};
     return group;
 }
 
-/* Runs of another unit than the newest one are forgotten: the user describes the
- * application in another way now.
- */
-static void add_run (struct group *group,
-                     enum dn_work_unit unit,
-                     const struct dn_fit_run *run)
+/* --- the gate --------------------------------------------------------------------- */
+
+/* Sums over some runs. */
+struct sums {
+    int64_t runs;
+    int64_t beyond; /* the bound */
+    double error;
+};
+
+static void add_error (struct sums *sums, double ran_s, double p50, double p95)
 {
-    if (group->n > 0 && group->unit != unit)
-        group->n = 0;
-    if (group->n == DN_FIT_RUNS_MAX) {
-        memmove (group->runs,
-                 group->runs + 1,
-                 (DN_FIT_RUNS_MAX - 1) * sizeof (*group->runs));
-        group->n--;
-    }
-    group->unit = unit;
-    group->runs[group->n++] = *run;
+    sums->runs++;
+    sums->beyond += ran_s > p95;
+    sums->error += fabs (log (ran_s / p50));
 }
 
-/* --- rows --------------------------------------------------------------------------
- */
+static void vote (struct dn_judged *judged, const struct sums *sums)
+{
+    if (sums->runs == 0)
+        return;
+    judged->votes++;
+    judged->runs += sums->runs;
+    judged->error += sums->error / (double) sums->runs;
+    judged->coverage += 1 - (double) sums->beyond / (double) sums->runs;
+}
+
+static bool is_worse (const struct sums *before,
+                      const struct sums *after,
+                      const struct sums *alone)
+{
+    double most = before->error * (1 + DN_GATE_ERROR_SHARE)
+                  + DN_GATE_ERROR_MORE * (double) before->runs;
+
+    return (before->runs >= DN_GATE_RUNS_MIN
+            && (after->error > most || after->beyond > before->beyond + DN_GATE_BEYOND))
+           || alone->beyond > DN_GATE_BEYOND_ALONE;
+}
+
+/* Count a row in the gate. True if it is not worse. */
+static bool gate_row (struct dn_gate *gate,
+                      const struct dn_fit_run runs[],
+                      int n,
+                      enum dn_work_unit unit,
+                      const struct dn_fit_prior *prior)
+{
+    struct sums before = {0};
+    struct sums after = {0};
+    struct sums alone = {0};
+    int newest = n / 5;
+    bool worse;
+
+    newest = newest < DN_GATE_RUNS_MIN ? DN_GATE_RUNS_MIN : newest;
+    newest = newest > DN_GATE_RUNS_MAX ? DN_GATE_RUNS_MAX : newest;
+    gate->n_rows++;
+    for (int i = n - newest; i < n; i++) {
+        struct dn_app_row row = {.type = 0};
+        struct dn_range law;
+        double p95;
+
+        if (i < 2 || !runs[i].exact || !dn_fit_row (runs, i, unit, prior, &row))
+            continue;
+        law = dn_app_row_law (&row, runs[i].work);
+        p95 = dn_range_at (law, DN_GATE_QUANTILE);
+        if (runs[i].likely_s > 0 && runs[i].p95_s > 0) {
+            add_error (&before, runs[i].ran_s, runs[i].likely_s, runs[i].p95_s);
+            add_error (&after, runs[i].ran_s, law.p50, p95);
+        } else {
+            add_error (&alone, runs[i].ran_s, law.p50, p95);
+        }
+    }
+    if (before.runs + alone.runs < DN_GATE_RUNS_MIN)
+        return true;
+    vote (&gate->before, &before);
+    vote (&gate->after, &after);
+    vote (&gate->alone, &alone);
+    worse = is_worse (&before, &after, &alone);
+    gate->n_judged++;
+    gate->n_worse += worse;
+    return !worse;
+}
+
+static void end_judged (struct dn_judged *judged)
+{
+    judged->error /= (double) judged->votes; /* NaN without */
+    judged->coverage /= (double) judged->votes;
+}
+
+/* After the last row: make means of sums, and say why. */
+static void gate_end (struct dn_gate *gate)
+{
+    struct dn_buf why = dn_buf_on (gate->why, sizeof (gate->why));
+
+    end_judged (&gate->before);
+    end_judged (&gate->after);
+    end_judged (&gate->alone);
+    gate->passed = gate->n_worse == 0 || gate->n_worse < gate->n_rows;
+    dn_buf_add (&why,
+                dn_say_gate_votes,
+                (long long) gate->n_judged,
+                (long long) gate->n_rows,
+                (long long) gate->n_worse);
+    if (gate->before.runs > 0)
+        dn_buf_add (&why,
+                    dn_say_gate_errors,
+                    100 * gate->before.error,
+                    100 * gate->after.error,
+                    100 * gate->before.coverage,
+                    100 * gate->after.coverage,
+                    (long long) gate->before.runs);
+    if (gate->alone.runs > 0)
+        dn_buf_add (&why,
+                    dn_say_gate_alone,
+                    (long long) gate->alone.runs,
+                    100 * gate->alone.error,
+                    100 * gate->alone.coverage);
+}
+
+/* --- rows ------------------------------------------------------------------------- */
 
 /* The spread of the owner's runs, around the shipped one. */
 static struct dn_fit_prior prior_of (const struct making *m)
@@ -224,11 +289,9 @@ static struct dn_fit_prior prior_of (const struct making *m)
         double variance;
         double freedom;
 
-        if (!dn_fit_scatter (m->groups[i].runs,
-                             m->groups[i].n,
-                             m->groups[i].unit,
-                             &variance,
-                             &freedom))
+        const struct dn_fit_runs *seen = &m->groups[i].seen;
+
+        if (!dn_fit_scatter (seen->runs, seen->n, seen->unit, &variance, &freedom))
             continue;
         sum += freedom * variance;
         worth += freedom;
@@ -322,11 +385,13 @@ static bool make_row (const struct making *m,
                       const struct dn_fit_prior *prior,
                       struct dn_app_row *row)
 {
+    const struct dn_fit_runs *seen = &group->seen;
+
     *row = (struct dn_app_row){
         .key = group->key, .type = group->type, .gpus = group->gpus};
-    if (group->n == 0 || !dn_fit_row (group->runs, group->n, group->unit, prior, row)
+    if (seen->n == 0 || !dn_fit_row (seen->runs, seen->n, seen->unit, prior, row)
         || (!m->by_account
-            && !dn_gate_row (m->gate, group->runs, group->n, group->unit, prior)
+            && !gate_row (m->gate, seen->runs, seen->n, seen->unit, prior)
             && !keep_law (m, row)))
         return false;
     row->mem_kept = group->mem_kept;
@@ -349,8 +414,7 @@ static int end_owner (struct making *m)
     return rc;
 }
 
-/* --- the store ---------------------------------------------------------------------
- */
+/* --- the store -------------------------------------------------------------------- */
 
 static int64_t owner_of (const struct making *m, const struct dn_finished *job)
 {
@@ -383,17 +447,15 @@ static int take_job (void *to, const struct dn_finished *job)
         return 0;
     group = group_of (m, key, type, (uint16_t) (job->gpus > 0 ? job->gpus : 0));
     if (!group)
-        return dn_err_set (m->err, DN_E_NOMEM, dn_say_err_no_memory);
+        return -1;
     group->mem_kept = group->mem_kept || killed;
     if (counts)
-        add_run (group, unit, &run);
+        dn_fit_add (&group->seen, unit, &run);
     return 0;
 }
 
 static void free_making (struct making *m)
 {
-    for (int i = 0; i < m->groups_size; i++)
-        free (m->groups[i].runs);
     free (m->groups);
     dn_known_list_free (m->known);
     dn_apps_free (m->apps);
@@ -444,7 +506,7 @@ struct dn_apps *dn_build_apps (struct dn_store *store,
         || (build->by_account && read_jobs (&m, store, true) < 0)
         || dn_known_end (m.known, m.apps, err) < 0)
         return NULL;
-    dn_gate_end (gate);
+    gate_end (gate);
     thin_out (m.apps);
     if (m.apps->n_rows > 0)
         qsort (m.apps->rows, (size_t) m.apps->n_rows, sizeof (*m.apps->rows), by_key);

@@ -52,8 +52,7 @@ static double residual (const struct fit *fit, int i)
     return log (fit->y[i] / median_of (fit, fit->runs[i].work));
 }
 
-/* --- the two parameters ------------------------------------------------------------
- */
+/* --- the two parameters ----------------------------------------------------------- */
 
 /* How much a run counts: by its age, and less where it lies far out. */
 static double weight_of (const struct fit *fit, int i)
@@ -95,9 +94,7 @@ static void fit_factor (struct fit *fit)
     fit->unit_s = exp (sum / total);
 }
 
-/* Least squares of (start + unit * work) / y = 1, and of the start-up's prior, in
- * closed form.
- */
+/* Least squares, in closed form, of (start + unit * work) / y = 1 and the prior. */
 static void fit_line (struct fit *fit)
 {
     double prior_s = fit->unit == DN_WORK_PREDICTED ? 0 : fit->prior->start_s;
@@ -136,8 +133,7 @@ static void fit_line (struct fit *fit)
     }
 }
 
-/* --- spread and censored runs ------------------------------------------------------
- */
+/* --- spread and censored runs ----------------------------------------------------- */
 
 static void fit_spread (struct fit *fit)
 {
@@ -180,8 +176,7 @@ static void expect_censored (struct fit *fit, const double by_age[])
     }
 }
 
-/* --- one fit -----------------------------------------------------------------------
- */
+/* --- one fit ---------------------------------------------------------------------- */
 
 static void begin_fit (struct fit *fit, double by_age[])
 {
@@ -249,8 +244,7 @@ static void set_law (const struct fit *fit, struct dn_app_row *row)
     set_spread (fit, row);
 }
 
-/* --- change ------------------------------------------------------------------------
- */
+/* --- change ----------------------------------------------------------------------- */
 
 static struct fit fit_of (const struct dn_fit_run runs[],
                           int n,
@@ -300,8 +294,19 @@ static int find_change (const struct dn_fit_run runs[],
     return 0;
 }
 
-/* --- interface ---------------------------------------------------------------------
- */
+/* --- interface -------------------------------------------------------------------- */
+
+void dn_fit_add (struct dn_fit_runs *runs,
+                 enum dn_work_unit unit,
+                 const struct dn_fit_run *run)
+{
+    if (runs->unit != unit)
+        runs->n = 0;
+    if (runs->n == DN_FIT_RUNS_MAX)
+        memmove (runs->runs, runs->runs + 1, (size_t) --runs->n * sizeof (*run));
+    runs->unit = unit;
+    runs->runs[runs->n++] = *run;
+}
 
 static float largest (float so_far, double value)
 {

@@ -50,6 +50,20 @@ struct dn_fit_run {
     double p95_s;
 };
 
+/* The newest runs; all zeroes at first. */
+struct dn_fit_runs {
+    enum dn_work_unit unit; /* of all of them */
+    int n;
+    struct dn_fit_run runs[DN_FIT_RUNS_MAX];
+};
+
+/* Add a run. Those of another unit of work than the newest one are forgotten: the user
+ * describes the application in another way now.
+ */
+void dn_fit_add (struct dn_fit_runs *runs,
+                 enum dn_work_unit unit,
+                 const struct dn_fit_run *run);
+
 struct dn_fit_prior {
     double sigma;   /* spread of ln (run time) between runs of an application */
     double freedom; /* how many runs this spread is worth */

@@ -21,12 +21,11 @@
 #include "host/put_file.h"
 #include "host/stopwatch.h"
 #include "host/view_files.h"
-#include "jobs/history/rebase.h"
+#include "learn/run_spec.h"
 
 #define BEFORE DN_APPS_FILE ".1"
 
-/* --- the log -----------------------------------------------------------------------
- */
+/* --- the log ---------------------------------------------------------------------- */
 
 static void add_judged (struct json_object *line,
                         const char *key,
@@ -81,8 +80,7 @@ static int log_event (const struct dn_site *site,
     return write_line (site->state_dir, line, err);
 }
 
-/* --- files -------------------------------------------------------------------------
- */
+/* --- files ------------------------------------------------------------------------ */
 
 /* Copy the history in force. A link to a file of another user is forbidden, and root
  * may have written it.
@@ -123,8 +121,59 @@ static bool is_held (const struct dn_site *site)
     return access (path.text, F_OK) == 0;
 }
 
-/* --- learning ----------------------------------------------------------------------
+/* --- the base --------------------------------------------------------------------- */
+
+/* CPUs per GPU that the job had. */
+static double cpus_per_gpu (const struct dn_finished *job)
+{
+    return job->cpus > 0 && job->gpus > 0 ? (double) job->cpus / (double) job->gpus : 0;
+}
+
+static double predict (const struct dn_site *site,
+                       const struct dn_finished *job,
+                       const struct dn_device *device,
+                       const struct dn_spec *spec,
+                       const struct dn_graph *graph)
+{
+    struct dn_predictor predictor = dn_site_predictor (site);
+    const struct dn_case c = {
+        .spec = spec, .graph = graph, .cpus_per_gpu = cpus_per_gpu (job)};
+    struct dn_estimate estimate;
+
+    predictor.user = job->user;
+    if (dn_predict (&predictor, &c, &device, 1, &estimate, NULL) < 0
+        || !(estimate.train_s.p50 > 0))
+        return NAN;
+    return estimate.train_s.p50;
+}
+
+/* What a past job would be predicted to take today, without history: the median of its
+ * run time by its metadata, device and CPUs [s], or NaN. One whose network was
+ * described in a sidecar is not known: accounting does not keep it. A dn_build_base_f.
  */
+static double rebase (void *to, const struct dn_finished *job)
+{
+    const struct dn_site *site = *(const struct dn_site *const *) to;
+    struct dn_run run;
+    const struct dn_device *device;
+    struct dn_spec spec;
+    struct dn_graph graph;
+    double base_s;
+
+    dn_run_clear (&run);
+    run.spec = job->spec;
+    run.gpu = job->pred_gpu;
+    device = dn_run_device (&run, &site->catalogue, NULL);
+    if (job->spec[0] == '\0' || !device
+        || dn_run_spec (&run, &site->datasets, &site->networks, &spec, &graph, NULL)
+               < 0)
+        return NAN;
+    base_s = predict (site, job, device, &spec, &graph);
+    dn_graph_free (&graph);
+    return base_s;
+}
+
+/* --- learning --------------------------------------------------------------------- */
 
 static void free_apps (struct dn_apps **apps)
 {
@@ -193,13 +242,12 @@ struct dn_apps *dn_history_of (const struct dn_site *site,
                                struct dn_gate *gate,
                                struct dn_err *err)
 {
-    struct dn_rebase rebase = {site};
     const struct dn_build build = {.now_s = now_s,
                                    .by_account =
                                        site->rules.history_share == DN_SHARE_ACCOUNT,
                                    .bundle = site->bundle ? site->bundle->name : "",
-                                   .base = dn_rebase,
-                                   .base_to = &rebase,
+                                   .base = rebase,
+                                   .base_to = &site,
                                    .in_force = in_force};
     struct dn_apps *apps = dn_build_apps (store, &build, gate, err);
 

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "jobs/history/known_build.h"
+#include "jobs/history/apps_build.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -61,8 +61,7 @@ struct dn_known_list {
     struct use last[LAST_RUNS]; /* the newest first */
 };
 
-/* --- the list ----------------------------------------------------------------------
- */
+/* --- the list --------------------------------------------------------------------- */
 
 struct dn_known_list *dn_known_list_new (void)
 {
@@ -157,8 +156,7 @@ static int keep_network (struct dn_known_list *list,
     return 0;
 }
 
-/* --- usefulness --------------------------------------------------------------------
- */
+/* --- usefulness ------------------------------------------------------------------- */
 
 static int by_use (const void *a, const void *b)
 {
@@ -240,8 +238,7 @@ static void thin_out (struct dn_known_list *list)
     drop_networks (list);
 }
 
-/* --- one application ---------------------------------------------------------------
- */
+/* --- one application -------------------------------------------------------------- */
 
 /* "2.4.0+cu121" is 2.4. */
 static void add_software (const struct dn_capture *capture, struct dn_spec *spec)
@@ -263,9 +260,7 @@ static void add_software (const struct dn_capture *capture, struct dn_spec *spec
     dn_spec_read (dn_span_of (text), spec, NULL);
 }
 
-/* The description as metadata, without what says how much a run does; "" if it is too
- * long.
- */
+/* The description as metadata, without how much a run does; "" if it is too long. */
 static void write_spec (const struct dn_capture *capture,
                         const struct dn_spec *described,
                         char text[DN_APPS_SPEC_MAX])

@@ -28,7 +28,9 @@
  */
 #define DN_PLAN_TRIES 32
 
-/* What a job needs: so many nodes, and the rest of each of them. */
+/* What a job needs: so many nodes, and the rest of each of them; or what is idle or
+ * held on one.
+ */
 struct dn_plan_need {
     int32_t nodes; /* at least 1 */
     int32_t gpus;
@@ -43,11 +45,7 @@ struct dn_plan *dn_plan_new (void);
 void dn_plan_free (struct dn_plan *plan);
 
 /* Add a node with what is idle on it now. Its index, from 0; -1 without memory. */
-int32_t dn_plan_node (struct dn_plan *plan,
-                      int type,
-                      int32_t gpus,
-                      int32_t cpus,
-                      int64_t mem_mb);
+int32_t dn_plan_node (struct dn_plan *plan, int type, const struct dn_plan_need *idle);
 
 /* A running job holds that on the node, beside what is idle, until by_s. A job on
  * several nodes is added on each. -1 without memory.
@@ -55,9 +53,7 @@ int32_t dn_plan_node (struct dn_plan *plan,
 int dn_plan_run (struct dn_plan *plan,
                  int32_t node,
                  double by_s,
-                 int32_t gpus,
-                 int32_t cpus,
-                 int64_t mem_mb,
+                 const struct dn_plan_need *held,
                  int64_t job);
 
 /* The earliest start, from now_s on, of a job of length_s on nodes of that type, which
@@ -95,5 +91,43 @@ int dn_plan_start (struct dn_plan *plan,
                    int64_t job);
 void dn_plan_end (struct dn_plan *plan, int type, int64_t job);
 void dn_plan_extend (struct dn_plan *plan, int type, int64_t job, double by_s);
+
+/* How much jobs of other GPU types may hold of a type. A guest runs on a type that it
+ * did not request. Jobs that request the type may come at once, and then some of them
+ * wait for a guest. If all GPUs of the type were shared evenly, each would wait for the
+ * GPU seconds that guests still hold, over the GPUs: so this is what is bounded, by a
+ * share of the mean time limit of those jobs. Short guests and those that end soon
+ * count little.
+ *
+ * On few GPUs that alone would leave all of them idle while others wait, so a first
+ * guest may come, and all where no job requests the type; but never to more than half.
+ */
+
+/* Of the jobs that run or wait on a pool of nodes. */
+struct dn_guests {
+    double gpus;      /* of its nodes, whether idle or not */
+    double held_gpus; /* of guests */
+    double held_s;    /* the same, times what is left of their limits */
+    double own_s;     /* GPUs of the others, times their limits */
+    double own_gpus;  /* of the others that have a limit */
+};
+
+/* 'limit_s': 0 or INFINITY: none. 'left_s' of it counts for a guest. */
+void dn_guests_add (struct dn_guests *guests,
+                    bool guest,
+                    double gpus,
+                    double limit_s,
+                    double left_s);
+
+/* May another guest come to a type that has these pools (as bits)? With it guests hold
+ * at most half of the GPUs. If there are other guests, and others: of the GPU time of
+ * guests and that of all GPUs for the mean limit of the others together, the latter
+ * must be the share 'keep'. 'keep' 0: in any case; 1: in none.
+ */
+bool dn_guests_may (const struct dn_guests *guests,
+                    uint64_t pools,
+                    double keep,
+                    double gpus,
+                    double limit_s);
 
 #endif

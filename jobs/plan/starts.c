@@ -8,19 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/reals.h"
 #include "base/fields.h"
-
-/* What is idle, or held. */
-struct amount {
-    int32_t gpus;
-    int32_t cpus;
-    int64_t mem_mb;
-};
+#include "learn/reals.h"
 
 struct run {
     double by_s;
-    struct amount held;
+    struct dn_plan_need held;
     int64_t job;
 };
 
@@ -30,7 +23,7 @@ struct period {
 };
 
 struct node {
-    struct amount idle;
+    struct dn_plan_need idle;
     int32_t gpus;        /* idle and held */
     int32_t next;        /* of the type, -1: none */
     struct run *runs;    /* by by_s; owned */
@@ -75,11 +68,7 @@ void dn_plan_free (struct dn_plan *plan)
     free (plan);
 }
 
-int32_t dn_plan_node (struct dn_plan *plan,
-                      int type,
-                      int32_t gpus,
-                      int32_t cpus,
-                      int64_t mem_mb)
+int32_t dn_plan_node (struct dn_plan *plan, int type, const struct dn_plan_need *idle)
 {
     int32_t i = plan->n_nodes;
     struct dn_err err;
@@ -88,8 +77,7 @@ int32_t dn_plan_node (struct dn_plan *plan,
         || dn_rows_grow (&plan->free_s, i, sizeof (*plan->free_s), &err) < 0
         || dn_rows_grow (&plan->sorted, i, sizeof (*plan->sorted), &err) < 0)
         return -1;
-    plan->nodes[i] =
-        (struct node){.idle = {gpus, cpus, mem_mb}, .gpus = gpus, .next = -1};
+    plan->nodes[i] = (struct node){.idle = *idle, .gpus = idle->gpus, .next = -1};
     if (plan->last[type] >= 0)
         plan->nodes[plan->last[type]].next = i;
     else
@@ -99,14 +87,14 @@ int32_t dn_plan_node (struct dn_plan *plan,
     return i;
 }
 
-static bool has_room (const struct amount *idle, const struct dn_plan_need *need)
+static bool has_room (const struct dn_plan_need *idle, const struct dn_plan_need *need)
 {
     return idle->gpus >= need->gpus && (need->cpus == 0 || idle->cpus >= need->cpus)
            && (need->mem_mb == 0 || idle->mem_mb >= need->mem_mb);
 }
 
 /* Add an amount 'times' to what is idle. */
-static void add (struct amount *idle, const struct amount *held, int times)
+static void add (struct dn_plan_need *idle, const struct dn_plan_need *held, int times)
 {
     idle->gpus += times * held->gpus;
     idle->cpus += times * held->cpus;
@@ -140,14 +128,12 @@ static void remove_run (struct node *node, int32_t i)
 int dn_plan_run (struct dn_plan *plan,
                  int32_t node,
                  double by_s,
-                 int32_t gpus,
-                 int32_t cpus,
-                 int64_t mem_mb,
+                 const struct dn_plan_need *held,
                  int64_t job)
 {
-    struct run run = {by_s, {gpus, cpus, mem_mb}, job};
+    struct run run = {by_s, *held, job};
 
-    plan->nodes[node].gpus += gpus;
+    plan->nodes[node].gpus += held->gpus;
     return insert_run (&plan->nodes[node], &run);
 }
 
@@ -157,7 +143,7 @@ int dn_plan_start (struct dn_plan *plan,
                    double by_s,
                    int64_t job)
 {
-    struct run run = {by_s, {need->gpus, need->cpus, need->mem_mb}, job};
+    struct run run = {by_s, *need, job};
 
     for (int32_t i = 0; i < need->nodes; i++) {
         if (insert_run (&plan->nodes[at[i]], &run) < 0)
@@ -217,7 +203,7 @@ static double node_when (const struct node *node,
                          double until_s,
                          double length_s)
 {
-    struct amount idle = node->idle;
+    struct dn_plan_need idle = node->idle;
     double at_s = from_s;
 
     if (node->gpus < need->gpus)
@@ -355,4 +341,50 @@ void dn_plan_forget (struct dn_plan *plan)
 {
     for (int32_t i = 0; i < plan->n_nodes; i++)
         plan->nodes[i].n_kept = 0;
+}
+
+/* --- guests ----------------------------------------------------------------------- */
+
+/* Of the GPUs of a type, that guests hold at most. */
+#define MOST 0.5
+
+void dn_guests_add (struct dn_guests *guests,
+                    bool guest,
+                    double gpus,
+                    double limit_s,
+                    double left_s)
+{
+    if (guest) {
+        guests->held_gpus += gpus;
+        guests->held_s += gpus * left_s;
+    } else if (limit_s > 0 && isfinite (limit_s)) {
+        guests->own_s += gpus * limit_s;
+        guests->own_gpus += gpus;
+    }
+}
+
+bool dn_guests_may (const struct dn_guests *guests,
+                    uint64_t pools,
+                    double keep,
+                    double gpus,
+                    double limit_s)
+{
+    struct dn_guests sum = {0};
+
+    for (int i = 0; pools >> i != 0; i++)
+        if (pools >> i & 1) {
+            sum.gpus += guests[i].gpus;
+            sum.held_gpus += guests[i].held_gpus;
+            sum.held_s += guests[i].held_s;
+            sum.own_s += guests[i].own_s;
+            sum.own_gpus += guests[i].own_gpus;
+        }
+    if (keep <= 0)
+        return true;
+    if (keep >= 1 || sum.held_gpus + gpus > MOST * sum.gpus)
+        return false;
+    if (sum.held_gpus <= 0 || sum.own_gpus <= 0)
+        return true;
+    return keep * (sum.held_s + gpus * limit_s)
+           <= (1 - keep) * sum.gpus * (sum.own_s / sum.own_gpus) * (1 + 1e-9);
 }

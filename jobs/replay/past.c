@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "past.h"
+#include "base/fields.h"
 #include "base/messages.h"
 
 #include <stdlib.h>
@@ -13,9 +14,7 @@
 struct shape {
     int32_t type;
     int64_t gpus;
-    enum dn_work_unit unit;  /* of all its runs */
-    struct dn_fit_run *runs; /* owned, by their ends */
-    int n_runs;
+    struct dn_fit_runs seen; /* by their ends */
     struct dn_app_row row;
     bool fitted;
 };
@@ -37,8 +36,7 @@ struct dn_past {
     size_t n_table;
     size_t n_apps;
     struct pending *heap; /* the first to end on top; owned */
-    size_t n_heap;
-    size_t heap_room;
+    int64_t n_heap;
     char (*types)[DN_NAME_MAX]; /* of GPUs; owned */
     int32_t n_types;
     struct dn_guarded guarded;
@@ -67,11 +65,8 @@ void dn_past_free (struct dn_past *past)
 {
     if (!past)
         return;
-    for (size_t i = 0; past->table && i < past->n_table; i++) {
-        for (int k = 0; k < past->table[i].n_shapes; k++)
-            free (past->table[i].shapes[k].runs);
+    for (size_t i = 0; past->table && i < past->n_table; i++)
         free (past->table[i].shapes);
-    }
     free (past->table);
     free (past->heap);
     free (past->types);
@@ -156,29 +151,6 @@ static struct shape *shape_of (struct app *app, int32_t type, int64_t gpus)
     return &shapes[at];
 }
 
-static int add_run (struct shape *shape,
-                    const struct dn_past_job *job,
-                    struct dn_err *err)
-{
-    if (!shape->runs)
-        shape->runs = calloc (DN_FIT_RUNS_MAX, sizeof (*shape->runs));
-    /* -Wanalyzer-malloc-leak is wrong here: 'past' owns the shapes */
-    if (!shape->runs)
-        return no_memory (err);
-    if (shape->unit != job->unit)
-        shape->n_runs = 0;
-    if (shape->n_runs == DN_FIT_RUNS_MAX) {
-        memmove (shape->runs,
-                 &shape->runs[1],
-                 (DN_FIT_RUNS_MAX - 1) * sizeof (*shape->runs));
-        shape->n_runs--;
-    }
-    shape->runs[shape->n_runs++] = job->run;
-    shape->unit = job->unit;
-    shape->fitted = false;
-    return 0;
-}
-
 static int learn (struct dn_past *past,
                   const struct pending *pending,
                   struct dn_err *err)
@@ -209,7 +181,9 @@ static int learn (struct dn_past *past,
     shape = shape_of (app, pending->type, job->gpus);
     if (!shape)
         return no_memory (err);
-    return add_run (shape, job, err);
+    dn_fit_add (&shape->seen, job->unit, &job->run);
+    shape->fitted = false;
+    return 0;
 }
 
 /* --- what has not ended ----------------------------------------------------------- */
@@ -224,18 +198,11 @@ int dn_past_add (struct dn_past *past,
                  struct dn_err *err)
 {
     struct pending pending = {.job = *job, .type = type_of (past, job->type)};
-    size_t i;
+    int64_t i;
 
     pending.job.type = NULL;
-    if (past->n_heap == past->heap_room) {
-        size_t room = past->heap_room ? 2 * past->heap_room : 256;
-        struct pending *heap = realloc (past->heap, room * sizeof (*heap));
-
-        if (!heap)
-            return no_memory (err);
-        past->heap = heap;
-        past->heap_room = room;
-    }
+    if (dn_rows_grow (&past->heap, past->n_heap, sizeof (pending), err) < 0)
+        return -1;
     i = past->n_heap++;
     while (i > 0 && end_of (&pending) < end_of (&past->heap[(i - 1) / 2])) {
         past->heap[i] = past->heap[(i - 1) / 2];
@@ -248,10 +215,10 @@ int dn_past_add (struct dn_past *past,
 static struct pending pop (struct dn_past *past)
 {
     struct pending top = past->heap[0], last = past->heap[--past->n_heap];
-    size_t i = 0;
+    int64_t i = 0;
 
     while (2 * i + 1 < past->n_heap) {
-        size_t child = 2 * i + 1;
+        int64_t child = 2 * i + 1;
 
         if (child + 1 < past->n_heap
             && end_of (&past->heap[child + 1]) < end_of (&past->heap[child]))
@@ -286,9 +253,9 @@ static bool fit (struct shape *shape, dn_app_key key)
     if (!shape->fitted) {
         shape->row = (struct dn_app_row){
             .key = key, .type = shape->type, .gpus = (uint16_t) shape->gpus};
-        if (!dn_fit_row (shape->runs,
-                         shape->n_runs,
-                         shape->unit,
+        if (!dn_fit_row (shape->seen.runs,
+                         shape->seen.n,
+                         shape->seen.unit,
                          &dn_fit_prior_default,
                          &shape->row))
             shape->row.runs = 0;

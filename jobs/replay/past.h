@@ -44,9 +44,7 @@ int dn_past_add (struct dn_past *past,
 /* Learn from all jobs that had ended by 'now_s', which never goes back. */
 int dn_past_until (struct dn_past *past, int64_t now_s, struct dn_err *err);
 
-/* The history of that application alone; NULL: no run of it is known. Valid until the
- * next call.
- */
+/* The history of that application alone, until the next call; NULL: none is known. */
 const struct dn_apps *dn_past_history (struct dn_past *past, dn_app_key key);
 
 /* The tallies, to be given a time. */

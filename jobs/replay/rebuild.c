@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "rebuild.h"
+#include "replay.h"
 #include "base/messages.h"
 
 #include <inttypes.h>

@@ -15,9 +15,35 @@
 #define DN_REPLAY_H
 
 #include "advise.h"
-#include "jobs/outcome.h"
+#include "jobs/finished.h"
 #include "jobs/replay/past.h"
-#include "jobs/replay/rebuild.h"
+#include "request/request.h"
+
+/* The submission of a finished job that dn_advise () takes, and its texts that are not
+ * in the row of a store or of a trace. Only what the row has is in it: no script, no
+ * environment, no features. A job of n CPUs on one node has one task of n CPUs, one on
+ * several nodes a task on each.
+ */
+struct dn_rebuilt {
+    struct dn_job job;
+    char tres[DN_NAME_MAX + 48];
+    char app[DN_NAME_MAX]; /* the name of its application; "" none */
+    char *comment;         /* owned */
+};
+
+/* The request before dnnest: its limit (seconds, DN_UNSET, DN_UNLIMITED), GPU type,
+ * CPUs of the whole job, and host memory of each node.
+ */
+int64_t dn_rebuild_limit (const struct dn_finished *row);
+const char *dn_rebuild_gpu (const struct dn_finished *row);
+int64_t dn_rebuild_cpus (const struct dn_finished *row);
+int64_t dn_rebuild_mem_mb (const struct dn_finished *row);
+
+/* 'rebuilt' borrows from the row; dn_rebuilt_free () frees it. -1 without memory. */
+int dn_rebuild (const struct dn_finished *row,
+                struct dn_rebuilt *rebuilt,
+                struct dn_err *err);
+void dn_rebuilt_free (struct dn_rebuilt *rebuilt);
 
 /* GPU types with sums of their own; more are in those of all types only. */
 #define DN_REPLAY_TYPES_MAX 32

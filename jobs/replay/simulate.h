@@ -15,7 +15,7 @@
  * Steering, each minute, as dnnestd does: behind all these plans, an open job that
  * waits starts on another type that has room for it now, if its predicted end there is
  * before 0.9 of that on its own type, and if the share 'keep' of the other type is left
- * to its own jobs (jobs/plan/guests.h). Its limits are those of its own type times
+ * to its own jobs (jobs/plan/plan.h). Its limits are those of its own type times
  * dn_open_factor ().
  *
  * What is not: shares, QOS, preemption, failing nodes, the time that a job takes to
@@ -30,7 +30,6 @@
 
 #include "base/err.h"
 #include "base/limits.h"
-#include "jobs/plan/guests.h"
 #include "jobs/plan/plan.h"
 
 #define DN_SIM_POOLS_MAX  DN_PLAN_TYPES_MAX
@@ -38,9 +37,7 @@
 #define DN_SIM_OTHERS_MAX 3
 #define DN_SIM_NODES_MAX  100000
 
-/* As bf_max_job_test (waiting jobs that a pass tests), bf_interval and bf_window of
- * Slurm.
- */
+/* As Slurm's bf_max_job_test (jobs that a pass tests), bf_interval and bf_window. */
 #define DN_SIM_DEPTH      500
 #define DN_SIM_INTERVAL_S 30.0
 #define DN_SIM_WINDOW_S   (2 * 86400.0)

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "jobs/worth/clustered.h"
+#include "jobs/worth/sample.h"
 #include "jobs/worth/sums.h"
 
 #include <math.h>
@@ -32,8 +32,7 @@ bool dn_effect_is_difference (enum dn_effect_of which)
     return which <= DN_EFFECT_FAILED;
 }
 
-/* The figure of a side without a cluster (NULL: of all), or its logarithm for a ratio.
- */
+/* The figure of a side without a cluster (NULL: of all); of a ratio its logarithm. */
 static double figure (const struct dn_side_sums *all,
                       const struct dn_side_sums *less,
                       enum dn_effect_of which)

@@ -103,8 +103,7 @@ int dn_freed_add (struct dn_freed *freed,
     return 0;
 }
 
-/* --- a node -------------------------------------------------------------------------
- */
+/* --- a node ----------------------------------------------------------------------- */
 
 struct node {
     double room[3];
@@ -210,8 +209,7 @@ static void replay (struct dn_freed_run *runs, int64_t n)
     advance (&node, &now_s, INT64_MAX);
 }
 
-/* --- all of them --------------------------------------------------------------------
- */
+/* --- all of them ------------------------------------------------------------------ */
 
 static int by_host (const void *a, const void *b)
 {

@@ -1,4 +1,4 @@
-/* groups.c - sums of jobs by a name, in bounded memory
+/* groups.c - sums of jobs by a name, and idle GPUs by application, in bounded memory
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/messages.h"
 #include "base/text.h"
+#include "predict/learned.h"
 
 /* A power of two, more than twice the groups. */
 #define SLOTS 65536
@@ -96,4 +97,108 @@ void dn_groups_sort (struct dn_groups *groups, dn_sums_part_size_f size, int whi
                  sizeof (*groups->groups),
                  compare,
                  &order);
+}
+
+/* --- applications that leave GPUs idle -------------------------------------------- */
+
+/* A power of two, more than twice the applications. */
+#define IDLE_SLOTS 32768
+
+_Static_assert(IDLE_SLOTS > 2 * DN_IDLE_APPS_MAX, "a search ends at an empty slot");
+
+static int begin_idle (struct dn_idle *idle, struct dn_err *err)
+{
+    idle->slots = calloc (IDLE_SLOTS, sizeof (*idle->slots));
+    idle->apps = calloc (DN_IDLE_APPS_MAX, sizeof (*idle->apps));
+    return idle->slots && idle->apps
+               ? 0
+               : dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+}
+
+/* The application, or the place where it would be: 'slot' is 0. */
+static struct dn_idle_app *find (const struct dn_idle *idle,
+                                 dn_app_key key,
+                                 int32_t **slot)
+{
+    uint64_t at = key % IDLE_SLOTS;
+
+    for (; idle->slots[at] != 0; at = (at + 1) % IDLE_SLOTS)
+        if (idle->apps[idle->slots[at] - 1].key == key)
+            break;
+    *slot = &idle->slots[at];
+    return **slot ? &idle->apps[**slot - 1] : NULL;
+}
+
+static void copy (const char *text, char out[DN_NAME_MAX])
+{
+    struct dn_buf buf = dn_buf_on (out, DN_NAME_MAX);
+
+    dn_buf_add (&buf, "%.*s", DN_NAME_MAX - 1, text);
+}
+
+int dn_idle_add (struct dn_idle *idle,
+                 const struct dn_finished *job,
+                 struct dn_err *err)
+{
+    dn_app_key key = dn_app_key_of_user (job->user, job->app);
+    struct dn_idle_app *app;
+    int32_t *slot;
+
+    if (job->app[0] == '\0' || job->gpus <= 0 || job->gpus_used < 0)
+        return 0;
+    if (!idle->apps && begin_idle (idle, err) < 0)
+        return -1;
+    app = find (idle, key, &slot);
+    if (job->gpus_used >= job->gpus) { /* what it left idle before is past */
+        if (app)
+            app->runs = 0;
+        return 0;
+    }
+    if (!app && idle->n == DN_IDLE_APPS_MAX)
+        return 0;
+    if (!app) {
+        *slot = (int32_t) ++idle->n;
+        app = &idle->apps[idle->n - 1];
+        *app = (struct dn_idle_app){.key = key};
+        copy (job->user_name, app->user);
+        copy (job->app, app->app);
+    }
+    if (app->runs++ == 0)
+        app->gpu_hours = 0;
+    app->gpu_hours +=
+        (double) (job->gpus - job->gpus_used) * dn_finished_ran_s (job) / 3600;
+    app->gpus = job->gpus;
+    app->used = job->gpus_used;
+    copy (job->job, app->job);
+    return 0;
+}
+
+static int by_hours (const void *a, const void *b)
+{
+    const struct dn_idle_app *x = a;
+    const struct dn_idle_app *y = b;
+    bool x_counts = x->runs >= DN_LEARNED_RUNS_MIN;
+
+    if (x_counts != (y->runs >= DN_LEARNED_RUNS_MIN))
+        return x_counts ? -1 : 1;
+    if (x->gpu_hours != y->gpu_hours)
+        return x->gpu_hours > y->gpu_hours ? -1 : 1;
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+int64_t dn_idle_end (struct dn_idle *idle)
+{
+    int64_t n = 0;
+
+    if (idle->n > 0)
+        qsort (idle->apps, (size_t) idle->n, sizeof (*idle->apps), by_hours);
+    while (n < idle->n && idle->apps[n].runs >= DN_LEARNED_RUNS_MIN)
+        n++;
+    return n;
+}
+
+void dn_idle_free (struct dn_idle *idle)
+{
+    free (idle->slots);
+    free (idle->apps);
 }

@@ -294,8 +294,7 @@ int dn_harm_add (struct dn_harm *harm,
     return made.harm || made.waiting ? keep (harm, &made, err) : 0;
 }
 
-/* --- who was served before ----------------------------------------------------------
- */
+/* --- who was served before -------------------------------------------------------- */
 
 static int by_queue (const void *a, const void *b)
 {

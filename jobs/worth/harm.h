@@ -36,7 +36,7 @@
 #ifndef DN_HARM_H
 #define DN_HARM_H
 
-#include "jobs/outcome.h"
+#include "jobs/finished.h"
 #include "jobs/worth/room.h"
 
 #define DN_HARM_RUNS   2

@@ -8,7 +8,7 @@
 #ifndef DN_OWN_RUNS_H
 #define DN_OWN_RUNS_H
 
-#include "jobs/outcome.h"
+#include "jobs/finished.h"
 
 #define DN_OWN_RUNS 7
 

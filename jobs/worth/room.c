@@ -32,8 +32,7 @@ struct dn_room {
     int64_t n;
 };
 
-/* --- writing -----------------------------------------------------------------------
- */
+/* --- writing ---------------------------------------------------------------------- */
 
 static const char *shown (const char *type)
 {
@@ -95,8 +94,7 @@ int dn_room_log (const struct dn_cluster *cluster,
         path.text, state_dir, (struct dn_span){text.text, text.len}, err);
 }
 
-/* --- reading -----------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------- */
 
 static uint64_t type_of (const char *type)
 {
@@ -170,8 +168,7 @@ void dn_room_free (struct dn_room *room)
     free (room);
 }
 
-/* --- a job -------------------------------------------------------------------------
- */
+/* --- a job ------------------------------------------------------------------------ */
 
 static int64_t first_at (const struct dn_room *room, int64_t at_s)
 {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "predict/apps.h"
 
 /* SplitMix64 (Steele, Lea and Flood 2014). */
 static uint64_t draw (uint64_t *state)
@@ -31,25 +32,17 @@ int64_t dn_sample_place (uint64_t *random, int64_t n, int64_t max)
 
 void dn_spread_add (struct dn_spread *spread, double value)
 {
-    double from;
     int64_t at;
 
     if (!isfinite (value))
         return;
     at = dn_sample_place (&spread->random, spread->n, DN_SPREAD_MAX);
     spread->n++;
-    from = value - spread->mean;
-    spread->mean += from / (double) spread->n;
-    spread->squares += from * (value - spread->mean);
+    spread->mean += (value - spread->mean) / (double) spread->n;
     if (at >= 0)
         spread->values[at] = (float) value;
     if (spread->n_values < DN_SPREAD_MAX)
         spread->n_values++;
-}
-
-double dn_spread_variance (const struct dn_spread *spread)
-{
-    return spread->n > 1 ? spread->squares / (double) (spread->n - 1) : NAN;
 }
 
 static int by_value (const void *a, const void *b)
@@ -101,4 +94,71 @@ void dn_listing_add (struct dn_listing *listing,
     listing->jobs[at] = (struct dn_listed){.weight = weight, .from = from, .to = to};
     buf = dn_buf_on (listing->jobs[at].job, sizeof (listing->jobs[at].job));
     dn_buf_add (&buf, "%.23s", job);
+}
+
+/* --- clusters --------------------------------------------------------------------- */
+
+static int by_cluster (const void *left, const void *right)
+{
+    const struct dn_clustered_value *a = left;
+    const struct dn_clustered_value *b = right;
+
+    return (a->cluster > b->cluster) - (a->cluster < b->cluster);
+}
+
+/* The 97.5 % quantile of Student's law. */
+static double student (double freedom)
+{
+    const struct dn_range one = {
+        .p50 = 1,
+        .sigma = 1,
+        .quantiles = dn_student_law ((int) fmin (fmax (freedom, 1), 1000))};
+
+    return log (dn_range_at (one, 0.975));
+}
+
+double dn_clustered_worth (double sizes, double squares)
+{
+    return sizes * sizes / squares;
+}
+
+double dn_clustered_half (double squares, int64_t n_clusters, double worth)
+{
+    double c = (double) n_clusters;
+
+    return n_clusters < 2 ? NAN : student (worth - 1) * sqrt (squares * (c - 1) / c);
+}
+
+struct dn_clustered_mean dn_clustered_mean (struct dn_clustered_value *values,
+                                            int64_t n)
+{
+    struct dn_clustered_mean of = {.n = n, .mean = NAN, .low = NAN, .high = NAN};
+    double sum = 0;
+    double squares = 0;
+    double sizes = 0; /* squared */
+    double half;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += values[i].value;
+    if (n == 0)
+        return of;
+    of.mean = sum / (double) n;
+    qsort (values, (size_t) n, sizeof (*values), by_cluster);
+    for (int64_t i = 0; i < n; of.n_clusters++) {
+        uint64_t cluster = values[i].cluster;
+        double left = sum;
+        double n_left = (double) n;
+
+        for (; i < n && values[i].cluster == cluster; i++) {
+            left -= values[i].value;
+            n_left--;
+        }
+        sizes += pow ((double) n - n_left, 2);
+        squares += n_left > 0 ? pow (left / n_left - of.mean, 2) : 0;
+    }
+    half = dn_clustered_half (
+        squares, of.n_clusters, dn_clustered_worth ((double) n, sizes));
+    of.low = of.mean - half;
+    of.high = of.mean + half;
+    return of;
 }

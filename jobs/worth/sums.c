@@ -83,8 +83,7 @@ void dn_sums_cleanup (struct dn_sums **sums)
     *sums = NULL;
 }
 
-/* --- one job ------------------------------------------------------------------------
- */
+/* --- one job ---------------------------------------------------------------------- */
 
 /* What is needed of a job several times. */
 struct view {
@@ -327,8 +326,7 @@ static void add_part (const struct dn_sums *sums,
     add_waste (part, view);
 }
 
-/* --- reasons ------------------------------------------------------------------------
- */
+/* --- reasons ---------------------------------------------------------------------- */
 
 /* The end of " (2 of 3 runs on v100)", which begins with a number; NULL if 'at' is not
  * at such a part.
@@ -407,8 +405,7 @@ static void add_reason (struct dn_sums *sums, const struct view *view)
     sums->kept[i].jobs++;
 }
 
-/* --- predictions --------------------------------------------------------------------
- */
+/* --- predictions ------------------------------------------------------------------ */
 
 /* Did the job end within that time? -1: its work would have taken longer than its run,
  * which was shorter than that.
@@ -420,24 +417,29 @@ static int within (const struct view *view, double time_s)
     return view->completed ? 1 : -1;
 }
 
+/* Count a job, if it tells whether that time holds. Return as within (). */
+static int count_within (const struct view *view,
+                         double time_s,
+                         int64_t *n,
+                         int64_t *n_within)
+{
+    int in = time_s > 0 ? within (view, time_s) : -1;
+
+    *n += in >= 0;
+    *n_within += in > 0;
+    return in;
+}
+
 static void add_bounds (struct dn_sums_judged *judged, const struct view *view)
 {
     const struct dn_finished *job = view->job;
-    int bound = job->bound_s > 0 ? within (view, job->bound_s) : -1;
-    int p95 = job->p95_s > 0 ? within (view, job->p95_s) : -1;
+    int in = count_within (view, job->bound_s, &judged->n_bound, &judged->within_bound);
 
-    if (bound >= 0) {
-        judged->n_bound++;
-        judged->within_bound += bound;
-        if (job->bound_bp > 0) {
-            judged->n_promised++;
-            judged->promised += job->bound_bp / 10000;
-        }
+    if (in >= 0 && job->bound_bp > 0) {
+        judged->n_promised++;
+        judged->promised += job->bound_bp / 10000;
     }
-    if (p95 >= 0) {
-        judged->n_p95++;
-        judged->within_p95 += p95;
-    }
+    count_within (view, job->p95_s, &judged->n_p95, &judged->within_p95);
 }
 
 static void add_point (struct dn_sums *sums, const struct view *view)
@@ -483,8 +485,7 @@ static void judge (struct dn_sums *sums, const struct view *view)
         add_point (sums, view);
 }
 
-/* --- weeks --------------------------------------------------------------------------
- */
+/* --- weeks ------------------------------------------------------------------------ */
 
 /* 1970-01-05 was a Monday. */
 static int64_t monday_of (int64_t time_s)
@@ -492,9 +493,7 @@ static int64_t monday_of (int64_t time_s)
     return (time_s + 3 * 86400) / WEEK * WEEK - 3 * 86400;
 }
 
-/* The row of a week, inserted where there is none; NULL if it is older than those that
- * are kept.
- */
+/* The row of a week, inserted if it is new; NULL if it is older than those kept. */
 static struct dn_week *week_of (struct dn_sums *sums, int64_t time_s)
 {
     int64_t start = monday_of (time_s);
@@ -542,28 +541,17 @@ static void add_week (struct dn_sums *sums, const struct view *view)
     }
     if (!view->ran)
         return;
-    if (job->bound_s > 0 && within (view, job->bound_s) >= 0) {
-        week->n_bound++;
-        week->within_bound += within (view, job->bound_s);
-    }
-    if (job->p95_s > 0 && within (view, job->p95_s) >= 0) {
-        week->n_p95++;
-        week->within_p95 += within (view, job->p95_s);
-        if (within (view, job->p95_s) == 0)
-            dn_listing_add (&week->beyond,
-                            job->job,
-                            view->ran_s / job->p95_s,
-                            job->p95_s,
-                            view->ran_s);
-    }
+    count_within (view, job->bound_s, &week->n_bound, &week->within_bound);
+    if (count_within (view, job->p95_s, &week->n_p95, &week->within_p95) == 0)
+        dn_listing_add (
+            &week->beyond, job->job, view->ran_s / job->p95_s, job->p95_s, view->ran_s);
     if (job->likely_s > 0 && within (view, job->likely_s) >= 0) {
         week->n_error++;
         week->error += fabs (log (job->likely_s / view->ran_s));
     }
 }
 
-/* --- the comparison -----------------------------------------------------------------
- */
+/* --- the comparison --------------------------------------------------------------- */
 
 static bool would_change (const struct dn_finished *job)
 {
@@ -648,8 +636,7 @@ static void compare (struct dn_sums *sums, const struct view *view)
         dn_spread_add (&sums->medians[side][1], log (view->limit_s / view->ran_s));
 }
 
-/* --- groups -------------------------------------------------------------------------
- */
+/* --- groups ----------------------------------------------------------------------- */
 
 static const char *user_of (const struct dn_finished *job, char text[DN_NAME_MAX])
 {

@@ -40,7 +40,7 @@
 #define DN_SUMS_H
 
 #include "hardware/cluster.h"
-#include "jobs/outcome.h"
+#include "jobs/finished.h"
 #include "jobs/worth/sample.h"
 #include "predict/apps.h"
 
@@ -302,7 +302,7 @@ void dn_idle_free (struct dn_idle *idle);
 
 /* The effect of dnnest on a figure: changed jobs against those of the control group
  * that would have been changed. The interval of 95 % takes the jobs of an application
- * of a user for one draw (jobs/worth/clustered.h), which they are with ControlBy=app;
+ * of a user for one draw (jobs/worth/sample.h), which they are with ControlBy=app;
  * of ratios, it is that of their logarithms.
  */
 struct dn_effect {

@@ -3,7 +3,7 @@
  * What is read has no more than its bounds, is written and read as the same, and gives
  * no time beyond a year.
  *
- * Aims at: host/progress_file.c guard/pace.c
+ * Aims at: host/progress_file.c guard/guard_plan.c
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guard/pace.h"
+#include "guard/guard_plan.h"
 
 #define NOW INT64_C (1700003600)
 

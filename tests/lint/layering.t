@@ -77,7 +77,7 @@ is 'dev/ knows model/, host/, learn/, jobs/, import/ and what every command has'
 is 'daemon/ knows model/, host/, learn/, jobs/ and, of captures, one importer' \
     "$(knows daemon "$model|(host|learn|jobs)/.*|import/hf_capture\\.h")" ''
 is 'guard/ knows model/, host/ and the loop of daemon/' \
-    "$(knows guard "$model|host/.*|(slurm/slurm_link|task|loop|jobs_table|output|reported|daemon_log)\\.h")" ''
+    "$(knows guard "$model|host/.*|(slurm/slurm_link|task|loop|round)\\.h")" ''
 is 'bench/ knows model/, host/, learn/ and what every command has' \
     "$(knows bench "$model|(host|learn)/.*|(common|replace|dev_commands)\\.h|(process|output)/.*")" ''
 
@@ -98,7 +98,7 @@ who_includes() {
 
 is 'only learn/ knows libxgboost' "$(who_includes '^xgboost/' | grep -v '^learn/')" ''
 is 'only the store of finished jobs knows SQLite' \
-    "$(who_includes '^sqlite3\.h$')" 'jobs/store_sql.h'
+    "$(who_includes '^sqlite3\.h$')" 'jobs/store_parts.h'
 is 'only daemon/collect knows libcurl' \
     "$(who_includes '^curl/' | grep -v '^daemon/collect/')" ''
 is 'model/ includes no header of Slurm, of files or of the system' \

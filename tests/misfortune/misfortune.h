@@ -11,7 +11,6 @@
 #ifndef DN_MISFORTUNE_H
 #define DN_MISFORTUNE_H
 
-#include "guard/guard.h"
 #include "tests/sim/sim_link.h"
 #include "task.h"
 

@@ -13,7 +13,6 @@
 
 #include "a_store.h"
 #include "scratch.h"
-#include "collect/captured.h"
 #include "collect/collecting.h"
 #include "finished_text.h"
 

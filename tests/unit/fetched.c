@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "collect/http.h"
+#include "collect/prometheus.h"
 #include "collect/prometheus.h"
 #include "finished_text.h"
 #include "unit.h"

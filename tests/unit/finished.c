@@ -5,7 +5,7 @@
 #include "unit.h"
 
 #include "finished_text.h"
-#include "jobs/outcome.h"
+#include "jobs/finished.h"
 #include "rewrite/recorded.h"
 
 TEST ("unknown means unknown in every column")

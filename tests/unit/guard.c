@@ -8,8 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "guard/guard.h"
-#include "jobs_table.h"
+#include "round.h"
 #include "policy/guarded.h"
 #include "rewrite/recorded.h"
 #include "scratch.h"

@@ -8,7 +8,6 @@
 #include "a_store.h"
 #include "finished_text.h"
 #include "jobs/history/apps_build.h"
-#include "jobs/history/known_build.h"
 #include "predict/learned.h"
 #include "unit.h"
 

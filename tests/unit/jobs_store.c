@@ -12,7 +12,7 @@
 
 #include "a_store.h"
 #include "jobs/store.h"
-#include "jobs/store_schema.h"
+#include "jobs/store_parts.h"
 #include "scratch.h"
 
 /* More than some pieces. */

@@ -15,7 +15,7 @@
 #include "predict/apps.h"
 #include "predict/bundle.h"
 #include "predict/history.h"
-#include "jobs/outcome.h"
+#include "jobs/finished.h"
 #include "jobs/worth/harm.h"
 #include "jobs/worth/sums.h"
 #include "predict/predict.h"

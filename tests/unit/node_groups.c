@@ -4,8 +4,7 @@
  */
 #include "unit.h"
 
-#include "watch/hosts.h"
-#include "watch/interned.h"
+#include "watch/lists.h"
 #include "watch/node_groups.h"
 
 /* --- GPUs --------------------------------------------------------------------------

@@ -4,7 +4,7 @@
  */
 #include "unit.h"
 
-#include "guard/pace.h"
+#include "guard/guard_plan.h"
 
 #define START INT64_C (1700000000)
 

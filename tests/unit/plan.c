@@ -31,12 +31,14 @@ int after_test (void **state)
 /* A node of a type with these idle GPUs, 8 idle CPUs for each, and 1 GB. */
 static void node (int type, int32_t gpus)
 {
-    assert_int_not_equal (dn_plan_node (plan, type, gpus, 8 * gpus, 1000), -1);
+    assert_int_not_equal (
+        dn_plan_node (plan, type, &(struct dn_plan_need){1, gpus, 8 * gpus, 1000}), -1);
 }
 
 static void runs (int32_t on, double by, int32_t gpus)
 {
-    assert_int_equal (dn_plan_run (plan, on, by, gpus, 8 * gpus, 0, 7), 0);
+    assert_int_equal (
+        dn_plan_run (plan, on, by, &(struct dn_plan_need){1, gpus, 8 * gpus, 0}, 7), 0);
 }
 
 static double when (int type, int32_t nodes, int32_t gpus, double length)
@@ -68,9 +70,9 @@ TEST ("a job starts now on the node of its type with the fewest idle GPUs")
 
 TEST ("of nodes with equally many idle GPUs it takes that with the fewest CPUs")
 {
-    dn_plan_node (plan, A100, 4, 80, 0);
-    dn_plan_node (plan, A100, 4, 40, 0);
-    dn_plan_node (plan, A100, 4, 60, 0);
+    dn_plan_node (plan, A100, &(struct dn_plan_need){1, 4, 80, 0});
+    dn_plan_node (plan, A100, &(struct dn_plan_need){1, 4, 40, 0});
+    dn_plan_node (plan, A100, &(struct dn_plan_need){1, 4, 60, 0});
     when (A100, 1, 1, 50);
     assert_int_equal (at[0], 1);
 }
@@ -100,9 +102,9 @@ TEST ("CPUs and memory count, and a need of 0 does not")
 {
     struct dn_plan_need need = {1, 1, 9, 0};
 
-    dn_plan_node (plan, A100, 4, 8, 1000);
-    dn_plan_run (plan, 0, 200, 0, 1, 0, 1);
-    dn_plan_run (plan, 0, 300, 0, 0, 500, 2);
+    dn_plan_node (plan, A100, &(struct dn_plan_need){1, 4, 8, 1000});
+    dn_plan_run (plan, 0, 200, &(struct dn_plan_need){1, 0, 1, 0}, 1);
+    dn_plan_run (plan, 0, 300, &(struct dn_plan_need){1, 0, 0, 500}, 2);
     assert_when (dn_plan_when (plan, &need, A100, 100, 50, at), 200);
     need.mem_mb = 1500;
     assert_when (dn_plan_when (plan, &need, A100, 100, 50, at), 300);

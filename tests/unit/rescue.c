@@ -9,8 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "jobs_table.h"
-#include "rescue/output_name.h"
+#include "round.h"
 #include "rescue/rescue_plan.h"
 #include "scratch.h"
 #include "tests/sim/sim_daemon.h"

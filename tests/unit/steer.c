@@ -10,7 +10,7 @@
 
 #include "guard/guard_plan.h"
 #include "jobs/plan/plan.h"
-#include "jobs_table.h"
+#include "round.h"
 #include "rewrite/recorded.h"
 #include "steer/steer_queue.h"
 #include "tests/sim/sim_daemon.h"
@@ -770,17 +770,17 @@ TEST ("before dnnestd ends a moved job that waits has its own type again")
 
 TEST ("of 20,000 pending jobs 500 of each type are planned")
 {
-    struct dn_steer_queue *queue = dn_steer_queue_new (NULL);
+    struct dn_steer_queue *queue = dn_steer_queue_new (NOW, NULL);
     int planned = 0;
 
     fill_a100 ();
     for (int i = 0; i < 20000; i++)
         add_job (i % 2 ? "a100" : "v100", i % 2 ? opened : of_v100);
     for (int i = 0; i < 4; i++)
-        assert_int_equal (dn_steer_add_node (queue, &nodes[i], NOW, NULL), 0);
+        assert_int_equal (dn_steer_add_node (queue, &nodes[i], NULL), 0);
     for (int i = 0; i < cluster.n_jobs; i++)
-        assert_int_equal (dn_steer_add_job (queue, &jobs[i], false, NOW, NULL), 0);
-    assert_int_equal (dn_steer_lay (queue, NOW, NULL), 0);
+        assert_int_equal (dn_steer_add_job (queue, &jobs[i], false, NULL), 0);
+    assert_int_equal (dn_steer_lay (queue, NULL), 0);
     for (int64_t i = 0; i < queue->n_jobs; i++)
         planned += !isnan (queue->jobs[i].start_s);
     assert_int_equal (planned, 2 * DN_STEER_DEPTH);

@@ -1,13 +1,15 @@
-/* jobs_table.c - the table of jobs, read once for all tasks of a round
+/* round.c - what the tasks of a round share: the table of jobs, reports, output
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "jobs_table.h"
+#include "round.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/messages.h"
+#include "host/capture_file.h"
 #include "policy/policy.h"
 
 int dn_jobs_each (struct dn_daemon *d, dn_link_job_f take, void *to, struct dn_err *err)
@@ -89,9 +91,7 @@ bool dn_job_is_cut (const struct dn_link_job *job)
     return job->pending_tasks && strstr (job->pending_tasks, "...");
 }
 
-/* Bytes of the list that an update can name: all but a limit "%4" and what Slurm has
- * left out.
- */
+/* Bytes of the list that an update can name: all but "%4" and what Slurm left out. */
 static size_t whole_tasks (const char *tasks)
 {
     const char *cut = strstr (tasks, "...");
@@ -114,4 +114,67 @@ char *dn_job_pending_name (const struct dn_link_job *job)
     else if (name)
         snprintf (name, size, "%s", job->name);
     return name;
+}
+
+/* --- reports and output ----------------------------------------------------------- */
+
+bool dn_progress_of (const struct dn_site *site,
+                     const struct dn_link_job *job,
+                     struct dn_progress *progress)
+{
+    struct dn_err err = {0};
+
+    memset (progress, 0, sizeof (*progress));
+    if (site->progress_dir[0] == '\0')
+        return false;
+    if (dn_job_progress (
+            site->progress_dir, job->raw_id, (uid_t) job->user_id, progress, &err)
+        == 0)
+        return true;
+    dn_log (DN_LOG_DEBUG, dn_say_guard_no_progress, job->name, err.text);
+    return false;
+}
+
+struct dn_submitter dn_job_submitter (const struct dn_link_job *job)
+{
+    return (struct dn_submitter){.partition = job->partition,
+                                 .account = job->account,
+                                 .qos = job->qos,
+                                 .user_id = job->user_id,
+                                 .group_id = job->group_id};
+}
+
+struct dn_rules dn_rules_of (const struct dn_site *site, const struct dn_link_job *job)
+{
+    const struct dn_submitter submitter = dn_job_submitter (job);
+
+    return dn_site_rules (site, &submitter, NULL);
+}
+
+static int print (const struct dn_put_text *output, struct dn_err *err)
+{
+    if (fwrite (output->text, 1, output->len, stdout) != output->len
+        || fflush (stdout) != 0)
+        return dn_err_set (err, DN_E_IO, dn_say_err_stdout);
+    return 0;
+}
+
+int dn_output_write (const struct dn_put_text *output,
+                     const struct dn_daemon *d,
+                     const char *name,
+                     struct dn_err *err)
+{
+    const struct dn_span text = {output->text, output->len};
+    char path[DN_SITE_PATH_MAX + DN_NAME_MAX];
+
+    if (d->out && strcmp (d->out, "-") == 0)
+        return print (output, err);
+    if (d->out)
+        return dn_put_file (d->out, text, err);
+    snprintf (path, sizeof (path), "%s/%s", d->site->state_dir, name);
+    if (d->dry_run) {
+        dn_log (DN_LOG_INFO, dn_say_daemon_would_write, output->len, path);
+        return 0;
+    }
+    return dn_put_file (path, text, err) < 0 ? -1 : 1;
 }
