@@ -252,12 +252,9 @@ static int read_head (const struct json_object *json, struct dn_err *err)
 
     if (dn_json_need_int (json, "dnnest_capture", 0, INT32_MAX, &version, err) < 0)
         return -1;
-    return version == DN_CAPTURE_VERSION ? 0
-                                         : dn_err_set (err,
-                                                       DN_E_VERSION,
-                                                       dn_say_err_version,
-                                                       (int) version,
-                                                       DN_CAPTURE_VERSION);
+    return version == DN_CAPTURE_VERSION
+               ? 0
+               : dn_refuse (err, version, (int) version, DN_CAPTURE_VERSION);
 }
 
 static int read_capture (struct dn_span text,
@@ -268,8 +265,7 @@ static int read_capture (struct dn_span text,
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
 
     if (text.len > DN_CAPTURE_BYTES_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_progress_size, text.len, DN_CAPTURE_BYTES_MAX);
+        return dn_refuse (err, progress_size, text.len, DN_CAPTURE_BYTES_MAX);
     json = dn_json_read (text, DEPTH_MAX, VALUES_MAX, err);
     if (!json || read_head (json, err) < 0)
         return -1;
@@ -277,7 +273,7 @@ static int read_capture (struct dn_span text,
         read_member (
             part_of (json, members[i].in), &members[i], at_of (capture, &members[i]));
     if (capture->time_s <= 0)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_progress_missing, "time");
+        return dn_refuse (err, progress_missing, "time");
     read_arch (part_of (json, "software"), capture->arch);
     if (how != SIDECAR_LEFT_OUT)
         read_sidecar (json, how, capture);
@@ -294,7 +290,7 @@ static int read_file (struct dn_span text,
     if (read_capture (text, how, capture, err) == 0)
         return 0;
     dn_capture_free (capture);
-    return dn_err_wrap (err, "%s", dn_quote (file, strlen (file)).text);
+    return dn_err_wrap (err, "%s", DN_QUOTED (file));
 }
 
 int dn_capture_read (struct dn_span text,

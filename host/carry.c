@@ -21,9 +21,9 @@ static int read_comments_file (struct dn_span file,
     char name[PATH_MAX];
 
     if (dir[0] == '\0')
-        return dn_err_set (err, DN_E_IO, dn_say_err_carry_folder, quoted.text);
+        return dn_refuse (err, carry_folder, quoted.text);
     if (user_id < 0)
-        return dn_err_set (err, DN_E_IO, dn_say_err_carry_owner, quoted.text);
+        return dn_refuse (err, carry_owner, quoted.text);
     if (dn_span_copy (file, name, sizeof (name), "file", err) < 0)
         return -1;
     return dn_file_read_below (

@@ -43,6 +43,6 @@ int dn_carry_option (const char *option,
         return dn_err_wrap (err, "--dnnest");
     if (compact (text, convert, sidecar, err) == 0)
         return 0;
-    dn_err_wrap (err, "%s", dn_quote (note.file.text, note.file.len).text);
+    dn_err_wrap (err, "%s", DN_QUOTED_SPAN (note.file));
     return dn_err_wrap (err, "--dnnest");
 }

@@ -211,11 +211,7 @@ static int read_all (const struct json_object *json,
     if (dn_json_need_int (json, "dnnestd", 0, 9999, &version, err) < 0)
         return -1;
     if (version != DN_DAEMON_STATUS_VERSION)
-        return dn_err_set (err,
-                           DN_E_VERSION,
-                           dn_say_err_format,
-                           (int) version,
-                           DN_DAEMON_STATUS_VERSION);
+        return dn_refuse (err, format, (int) version, DN_DAEMON_STATUS_VERSION);
     if (dn_json_need_text (
             json, "version", status->version, sizeof (status->version), err)
             < 0

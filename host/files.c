@@ -39,9 +39,8 @@ void dn_fd_cleanup (const int *fd)
 int dn_file_fail (const char *path, const char *what, struct dn_err *err)
 {
     if (errno == ELOOP)
-        return dn_err_set (err, DN_E_IO, dn_say_err_file_link, path);
-    return dn_err_set (
-        err, DN_E_IO, dn_say_err_file_errno, path, what, dn_errno_text (errno).text);
+        return dn_refuse (err, file_link, path);
+    return dn_refuse (err, file_errno, path, what, dn_errno_text (errno).text);
 }
 
 static int fail_errno (struct dn_err *err)
@@ -55,18 +54,13 @@ int dn_file_trust (const struct stat *st,
                    struct dn_err *err)
 {
     if (st->st_uid != 0 && st->st_uid != geteuid () && st->st_uid != also)
-        return dn_err_set (err,
-                           DN_E_IO,
-                           dn_say_err_trust_owner,
-                           path,
-                           (unsigned long) st->st_uid,
-                           (unsigned long) geteuid ());
+        return dn_refuse (err,
+                          trust_owner,
+                          path,
+                          (unsigned long) st->st_uid,
+                          (unsigned long) geteuid ());
     if (st->st_mode & (S_IWGRP | S_IWOTH))
-        return dn_err_set (err,
-                           DN_E_IO,
-                           dn_say_err_trust_mode,
-                           path,
-                           (unsigned) (st->st_mode & 07777));
+        return dn_refuse (err, trust_mode, path, (unsigned) (st->st_mode & 07777));
     return 0;
 }
 
@@ -88,23 +82,17 @@ static int check (const struct stat *st,
                   struct dn_err *err)
 {
     if (!S_ISREG (st->st_mode))
-        return dn_err_set (err, DN_E_IO, dn_say_err_file_kind, path);
+        return dn_refuse (err, file_kind, path);
     if (rule->owner == OF_USER && st->st_uid != rule->uid)
-        return dn_err_set (err,
-                           DN_E_IO,
-                           dn_say_err_file_of_other,
-                           path,
-                           (unsigned long) st->st_uid,
-                           (unsigned long) rule->uid);
+        return dn_refuse (err,
+                          file_of_other,
+                          path,
+                          (unsigned long) st->st_uid,
+                          (unsigned long) rule->uid);
     if (rule->owner != OF_ANYONE && dn_file_trust (st, rule->uid, path, err) < 0)
         return -1;
     if (!rule->tail && (st->st_size < 0 || (uintmax_t) st->st_size > rule->max))
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           dn_say_err_file_size,
-                           path,
-                           (long long) st->st_size,
-                           rule->max);
+        return dn_refuse (err, file_size, path, (long long) st->st_size, rule->max);
     return 0;
 }
 
@@ -151,11 +139,11 @@ static int read_open (int fd,
         size = rule->max;
     buf = malloc (size + 1);
     if (!buf)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path);
+        return dn_refuse (err, no_memory_for, path);
     if (fill (fd, buf, size, len) < 0)
         return dn_file_fail (path, dn_say_file_read, err);
     if (rule->owner != OF_SITE && !rule->tail && memchr (buf, '\0', *len))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_file_nul, path);
+        return dn_refuse (err, file_nul, path);
     for (size_t i = 0; rule->tail && i < *len; i++)
         if (buf[i] == '\0')
             buf[i] = ' ';
@@ -224,13 +212,13 @@ static int fail_open (struct dn_err *err)
 {
     switch (errno) {
     case ENOSYS:
-        return dn_err_set (err, DN_E_IO, dn_say_err_user_file_kernel);
+        return dn_refuse (err, user_file_kernel);
     case ELOOP:
-        return dn_err_set (err, DN_E_IO, dn_say_err_user_file_link);
+        return dn_refuse (err, user_file_link);
     case EXDEV:
-        return dn_err_set (err, DN_E_IO, dn_say_err_user_file_out);
+        return dn_refuse (err, user_file_out);
     case EAGAIN:
-        return dn_err_set (err, DN_E_IO, dn_say_err_user_file_busy);
+        return dn_refuse (err, user_file_busy);
     default:
         return fail_errno (err);
     }

@@ -106,7 +106,7 @@ static int open_trusted (const char *path, struct dn_err *err)
     while (span.len > 1 && path[span.len - 1] == '/')
         span.len--;
     if (path[0] != '/')
-        return dn_err_set (err, DN_E_IO, dn_say_err_file_relative, path);
+        return dn_refuse (err, file_relative, path);
     if (dn_span_copy (span, name, sizeof (name), "directory", err) < 0
         || dn_trust_parents (name, err) < 0)
         return -1;
@@ -169,14 +169,13 @@ static int list_folder (DIR *dir,
 
     names->list = calloc ((size_t) files->n_max, sizeof (names->list[0]));
     if (!names->list)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path);
+        return dn_refuse (err, no_memory_for, path);
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread has this stream */
     while ((errno = 0, entry = readdir (dir))) {
         if (!ends_with (entry->d_name, files->suffix))
             continue;
         if (names->n == files->n_max)
-            return dn_err_set (
-                err, DN_E_LIMIT, dn_say_err_file_many, path, files->n_max);
+            return dn_refuse (err, file_many, path, files->n_max);
         snprintf (names->list[names->n++], NAME_MAX + 1, "%s", entry->d_name);
     }
     if (errno != 0)
@@ -294,7 +293,7 @@ static int take_network (const struct files *files,
               file);
     if (dn_zoo_has (network)) {
         free (text);
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_network_twice, path, network);
+        return dn_refuse (err, network_twice, path, network);
     }
     if (dn_networks_add (&files->site->networks, file, text, len, files->own, err) < 0)
         return dn_err_wrap (err, "%.*s", (int) (file - 1 - path), path);
@@ -601,10 +600,8 @@ struct dn_site *dn_load_site (const struct dn_load_paths *paths,
     static const struct dn_load_context nothing = {.cluster = ""};
     struct dn_site *site = calloc (1, sizeof (*site));
 
-    if (!site) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_site_memory);
-        return NULL;
-    }
+    if (!site)
+        return DN_NULL (dn_refuse (err, site_memory));
     if (dn_site_init (site, paths->hardware, paths->datasets, err) < 0
         || fill_site (paths, context ? context : &nothing, site, err) < 0) {
         dn_load_free (site);

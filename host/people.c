@@ -55,14 +55,8 @@ static int fail (const char *what, const char *name, int code, struct dn_err *er
     struct dn_quoted quoted = dn_quote (name, strlen (name));
 
     if (code == 0 || code == ENOENT || code == ESRCH)
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_people_unknown, what, quoted.text);
-    return dn_err_set (err,
-                       DN_E_IO,
-                       dn_say_err_people_lookup,
-                       what,
-                       quoted.text,
-                       dn_errno_text (code).text);
+        return dn_refuse (err, people_unknown, what, quoted.text);
+    return dn_refuse (err, people_lookup, what, quoted.text, dn_errno_text (code).text);
 }
 
 static int find_user (const void *self,
@@ -111,13 +105,12 @@ static int add_members (char *const *names, struct dn_person *group, struct dn_e
     while (names && names[n])
         n++;
     if (n > DN_POLICY_MEMBERS_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_people_many, DN_POLICY_MEMBERS_MAX);
+        return dn_refuse (err, people_many, DN_POLICY_MEMBERS_MAX);
     if (n == 0)
         return 0;
     group->members = calloc (n, sizeof (group->members[0]));
     if (!group->members)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_people_memory);
+        return dn_refuse (err, people_memory);
     for (size_t i = 0; i < n; i++) {
         struct dn_err problem = {.code = DN_E_NONE};
 

@@ -28,7 +28,7 @@ static int read_number (struct dn_span *rest,
     struct dn_span word = dn_span_cut (rest, " ");
 
     if (!word.text)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_progress_missing, what);
+        return dn_refuse (err, progress_missing, what);
     return dn_int_read (word, what, min, max, out, err);
 }
 
@@ -39,15 +39,14 @@ static int read_report (struct dn_span rest,
     struct dn_progress_report *report = &progress->reports[progress->n_reports];
 
     if (progress->n_reports == DN_PROGRESS_REPORTS_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_progress_many, DN_PROGRESS_REPORTS_MAX);
+        return dn_refuse (err, progress_many, DN_PROGRESS_REPORTS_MAX);
     if (read_number (&rest, "time", 1, TIME_MAX, &report->time_s, err) < 0
         || read_number (&rest, "done", 0, DN_PROGRESS_COUNT_MAX, &report->done, err) < 0
         || read_number (&rest, "total", 1, DN_PROGRESS_COUNT_MAX, &report->total, err)
                < 0)
         return -1;
     if (rest.text && rest.len > 0)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_progress_numbers);
+        return dn_refuse (err, progress_numbers);
     progress->n_reports++;
     return 0;
 }
@@ -63,10 +62,8 @@ static int read_line (struct dn_span rest,
     if (dn_span_is (word, "out_of_memory"))
         return read_number (
             &rest, "time", 1, TIME_MAX, &progress->out_of_memory_s, err);
-    return dn_err_set (err,
-                       DN_E_SYNTAX,
-                       dn_say_err_progress_line,
-                       dn_quote (word.text ? word.text : "", word.len).text);
+    return dn_refuse (
+        err, progress_line, dn_quote (word.text ? word.text : "", word.len).text);
 }
 
 static int read_head (struct dn_span rest, struct dn_err *err)
@@ -75,13 +72,12 @@ static int read_head (struct dn_span rest, struct dn_err *err)
     struct dn_span word = dn_span_cut (&rest, " ");
 
     if (!dn_span_is (word, HEAD))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_progress_head, HEAD);
+        return dn_refuse (err, progress_head, HEAD);
     if (read_number (&rest, "version", 0, INT32_MAX, &version, err) < 0)
         return -1;
     if (version == DN_PROGRESS_VERSION)
         return 0;
-    return dn_err_set (
-        err, DN_E_VERSION, dn_say_err_version, (int) version, DN_PROGRESS_VERSION);
+    return dn_refuse (err, version, (int) version, DN_PROGRESS_VERSION);
 }
 
 static int read_lines (struct dn_span text,
@@ -105,12 +101,11 @@ int dn_progress_read (struct dn_span text,
 {
     memset (progress, 0, sizeof (*progress));
     if (text.len > DN_PROGRESS_BYTES_MAX)
-        dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_progress_size, text.len, DN_PROGRESS_BYTES_MAX);
+        dn_refuse (err, progress_size, text.len, DN_PROGRESS_BYTES_MAX);
     else if (read_lines (text, progress, err) == 0)
         return 0;
     memset (progress, 0, sizeof (*progress));
-    return dn_err_wrap (err, "%s", dn_quote (file, strlen (file)).text);
+    return dn_err_wrap (err, "%s", DN_QUOTED (file));
 }
 
 void dn_progress_write (const struct dn_progress *progress, struct dn_buf *buf)
@@ -185,10 +180,8 @@ int dn_progress_parse (struct dn_span text,
             dn_span_trim ((struct dn_span){rest.text, rest.len - 1}), report, err);
     done = dn_span_cut (&rest, "/");
     if (!done.text || !rest.text)
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           dn_say_err_progress_form,
-                           dn_quote (text.text ? text.text : "", text.len).text);
+        return dn_refuse (
+            err, progress_form, dn_quote (text.text ? text.text : "", text.len).text);
     if (dn_int_read (
             dn_span_trim (rest), "total", 1, DN_PROGRESS_COUNT_MAX, &report->total, err)
         < 0)

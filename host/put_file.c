@@ -95,8 +95,7 @@ int dn_put_pieces (const char *path,
 
     dn_buf_add (&buf, "%s.new-%ld", path, (long) getpid ());
     if (buf.cut)
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_file_path, dn_quote (path, strlen (path)).text);
+        return dn_refuse (err, file_path, DN_QUOTED (path));
     if (write_new (beside, path, write_pieces, from, err) < 0) {
         unlink (beside);
         return -1;
@@ -155,7 +154,7 @@ int dn_put_dir (const char *path, struct dn_err *err)
     if (stat (path, &st) < 0)
         return dn_file_fail (path, dn_say_file_examined, err);
     if (!S_ISDIR (st.st_mode))
-        return dn_err_set (err, DN_E_IO, dn_say_err_file_no_folder, path);
+        return dn_refuse (err, file_no_folder, path);
     if (dn_file_trust (&st, geteuid (), path, err) < 0)
         return -1;
     if (access (path, W_OK | X_OK) < 0)

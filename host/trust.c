@@ -47,17 +47,15 @@ static int check_directory (struct walk *walk, bool last, struct dn_err *err)
 
     walk->is_open = false;
     if (fstat (walk->fd, &st) < 0)
-        return dn_err_set (
-            err, DN_E_IO, dn_say_err_trust_examined, at, dn_errno_text (errno).text);
+        return dn_refuse (err, trust_examined, at, dn_errno_text (errno).text);
     walk->is_open = st.st_mode & S_IWOTH;
     if (!walk->is_open || ((st.st_mode & S_ISVTX) && !last))
         return 0;
-    return dn_err_set (err,
-                       DN_E_IO,
-                       dn_say_err_trust_folder,
-                       at,
-                       (unsigned) (st.st_mode & 07777),
-                       (st.st_mode & S_ISVTX) ? dn_say_trust_sticky : "");
+    return dn_refuse (err,
+                      trust_folder,
+                      at,
+                      (unsigned) (st.st_mode & 07777),
+                      (st.st_mode & S_ISVTX) ? dn_say_trust_sticky : "");
 }
 
 /* Go to the root of the file system. */
@@ -100,7 +98,7 @@ static int follow (struct walk *walk, int fd, struct dn_err *err)
     target[len] = '\0';
     dn_buf_add (&buf, "%s/%s", target, walk->rest);
     if (++walk->n_links > LINKS_MAX || buf.cut)
-        return dn_err_set (err, DN_E_LIMIT, dn_say_err_trust_links);
+        return dn_refuse (err, trust_links);
     memcpy (walk->text, rest, sizeof (rest));
     walk->rest = walk->text;
     return target[0] == '/' ? start_over (walk, err) : 0;
@@ -117,12 +115,11 @@ static int step_into (struct walk *walk, int fd, const char *name, struct dn_err
     if (fstat (fd, &st) < 0)
         return dn_err_set (err, DN_E_IO, "%s: %s", name, dn_errno_text (errno).text);
     if (walk->is_open && st.st_uid != 0 && st.st_uid != geteuid ())
-        return dn_err_set (err,
-                           DN_E_IO,
-                           dn_say_err_trust_owner,
-                           name,
-                           (unsigned long) st.st_uid,
-                           (unsigned long) geteuid ());
+        return dn_refuse (err,
+                          trust_owner,
+                          name,
+                          (unsigned long) st.st_uid,
+                          (unsigned long) geteuid ());
     if (S_ISLNK (st.st_mode))
         return follow (walk, fd, err);
     if (!S_ISDIR (st.st_mode))

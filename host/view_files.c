@@ -60,7 +60,7 @@ int dn_view_text (const char *path,
 
     *text = NULL;
     if (path[0] != '/')
-        return dn_err_set (err, DN_E_IO, dn_say_err_file_relative, path);
+        return dn_refuse (err, file_relative, path);
     if (dn_trust_parents (path, err) < 0)
         return -1;
     dir = open_parent (path);
@@ -139,12 +139,7 @@ int dn_view_read (enum dn_view_file file,
         content->apps = read.apps ? read.apps : content->apps;
         return 0;
     }
-    dn_err_set (err,
-                DN_E_RANGE,
-                dn_say_err_other_cluster,
-                path,
-                dn_quote (named, strlen (named)).text,
-                dn_quote (cluster, strlen (cluster)).text);
+    dn_refuse (err, other_cluster, path, DN_QUOTED (named), DN_QUOTED (cluster));
     dn_view_free (&read);
     return -1;
 }

@@ -349,11 +349,7 @@ static DN_COLD int read_request (struct making *m)
     struct dn_err err = {.code = DN_E_NONE};
 
     if (m->job->n_env > DN_ENV_MAX) {
-        dn_err_set (&err,
-                    DN_E_LIMIT,
-                    dn_say_err_env_large,
-                    (long long) m->job->n_env,
-                    DN_ENV_MAX);
+        dn_refuse (&err, env_large, (long long) m->job->n_env, DN_ENV_MAX);
         return fail_request (m, &err);
     }
     advice->job = *m->job;
@@ -1100,7 +1096,7 @@ int dn_advise (const struct dn_site *site,
     advice->rules = dn_advise_rules (site, view, job);
     m = malloc (sizeof (*m));
     if (!m)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     memset (m, 0, offsetof (struct making, reading));
     m->site = site;
     m->view = current (site, view);

@@ -144,7 +144,7 @@ static int set_data_dir (struct dn_site *site, struct dn_err *err)
 
         dn_buf_add (&buf, "%s/%s", site->data_dir, parts[i].name);
         if (buf.cut)
-            return dn_err_set (err, DN_E_LIMIT, dn_say_err_file_path, "DataDir");
+            return dn_refuse (err, file_path, "DataDir");
     }
     return 0;
 }
@@ -164,12 +164,11 @@ static int set_text (struct dn_site *site,
     while (!*word && *start && !begins_with (value, *start))
         start++;
     if (!*start)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_site_text,
-                           key->name,
-                           dn_quote (value.text, value.len).text,
-                           forms[key->type].expected);
+        return dn_refuse (err,
+                          site_text,
+                          key->name,
+                          DN_QUOTED_SPAN (value),
+                          forms[key->type].expected);
     if ((is_path (key) ? dn_span_copy : dn_name_copy) (
             value, member_of (site, key), DN_SITE_PATH_MAX, key->name, err)
         < 0)
@@ -217,7 +216,7 @@ int dn_site_set_cluster (struct dn_site *site, const char *name, struct dn_err *
     }
     dn_buf_text (&buf, at);
     if (buf.cut)
-        return dn_err_set (err, DN_E_LIMIT, dn_say_err_file_path, "StateDir");
+        return dn_refuse (err, file_path, "StateDir");
     memcpy (site->state_dir, path, buf.len + 1);
     return dn_span_copy (
         dn_span_of (name), site->cluster, sizeof (site->cluster), "ClusterName", err);
@@ -284,11 +283,10 @@ static int read_rule (struct dn_site *site,
     if (!key && dn_rules_dropped (pair->key) >= 0)
         return 0;
     if (!key)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_key,
-                           dn_quote (pair->key.text, pair->key.len).text,
-                           dn_word_meant (pair->key, conf_key_at, NULL).text);
+        return dn_refuse (err,
+                          key,
+                          DN_QUOTED_SPAN (pair->key),
+                          dn_word_meant (pair->key, conf_key_at, NULL).text);
     if (dn_rules_read (key, pair->value, &site->rules, err) < 0)
         return -1;
     site->origins.line[key - keys] = origin;
@@ -335,10 +333,7 @@ static int read_word_line (const struct pass *pass,
                    : 0;
     if (leaves_to_second (pass))
         return 0;
-    return dn_err_set (err,
-                       DN_E_SYNTAX,
-                       dn_say_err_key_value,
-                       dn_quote (line->word.text, line->word.len).text);
+    return dn_refuse (err, key_value, DN_QUOTED_SPAN (line->word));
 }
 
 /* Add file and line to the error. With 'problems' reading goes on. */

@@ -15,7 +15,7 @@ int dn_deadline_fail (const struct dn_deadline *deadline,
                       const char *stage,
                       struct dn_err *err)
 {
-    return dn_err_set (err, DN_E_TIME, dn_say_err_deadline, deadline->limit_ms, stage);
+    return dn_refuse (err, deadline, deadline->limit_ms, stage);
 }
 
 int dn_deadline_check (const struct dn_deadline *deadline,

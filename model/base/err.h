@@ -56,6 +56,9 @@ static inline int dn_err_always (int minus_one)
 #define dn_err_set(...)  dn_err_always (dn_err_set (__VA_ARGS__))
 #define dn_err_wrap(...) dn_err_always (dn_err_wrap (__VA_ARGS__))
 
+/* What a function that returns a pointer returns then. */
+#define DN_NULL(minus_one) ((void) (minus_one), NULL)
+
 /* Maximum number of characters of a user's value in a message. */
 #define DN_QUOTE_MAX 40
 
@@ -67,6 +70,10 @@ struct dn_quoted {
 };
 
 struct dn_quoted dn_quote (const char *text, size_t len) DN_COLD;
+
+/* The same of a string and of a struct dn_span, as an argument. */
+#define DN_QUOTED(string)    (dn_quote ((string), strlen (string)).text)
+#define DN_QUOTED_SPAN(span) (dn_quote ((span).text, (span).len).text)
 
 /* What a code of errno means. strerror () is not thread-safe before glibc 2.32. */
 struct dn_errno_text {

@@ -20,11 +20,7 @@ static int read_flag (struct dn_span value,
     bool flag = dn_span_is (value, "yes");
 
     if (!flag && !dn_span_is (value, "no"))
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_member_flag,
-                           field->key,
-                           dn_quote (value.text, value.len).text);
+        return dn_refuse (err, member_flag, field->key, DN_QUOTED_SPAN (value));
     memcpy (at, &flag, sizeof (flag));
     return 0;
 }
@@ -35,13 +31,9 @@ static int read_text (struct dn_span value,
                       struct dn_err *err)
 {
     if (value.len == 0)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_member_empty, field->key);
+        return dn_refuse (err, member_empty, field->key);
     if (memchr (value.text, '"', value.len))
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           dn_say_err_member_ascii,
-                           field->key,
-                           dn_quote (value.text, value.len).text);
+        return dn_refuse (err, member_ascii, field->key, DN_QUOTED_SPAN (value));
     return dn_name_copy (value, at, field->size, field->key, err);
 }
 
@@ -60,12 +52,7 @@ static int read_name (struct dn_span value,
     }
     for (i = 0; i < field->names->n_names; i++)
         dn_buf_add (&buf, " %s", field->names->names[i]);
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       dn_say_err_member_unknown,
-                       field->key,
-                       dn_quote (value.text, value.len).text,
-                       known);
+    return dn_refuse (err, member_unknown, field->key, DN_QUOTED_SPAN (value), known);
 }
 
 static int read_list (struct dn_span value,
@@ -81,8 +68,7 @@ static int read_list (struct dn_span value,
         struct dn_span item = dn_span_cut (&value, ",");
 
         if (n == field->size)
-            return dn_err_set (
-                err, DN_E_LIMIT, dn_say_err_member_many, field->key, field->size);
+            return dn_refuse (err, member_many, field->key, field->size);
         if (dn_int_read (item, field->key, field->min, field->max, &number, err) < 0)
             return -1;
         memcpy ((char *) at + n++ * sizeof (number), &number, sizeof (number));
@@ -112,7 +98,7 @@ static int read_field (struct dn_span value,
     case DN_MEMBER_LIST:
         return read_list (value, field, at, err);
     }
-    return dn_err_set (err, DN_E_BUG, dn_say_err_member_type, field->key);
+    return dn_refuse (err, member_type, field->key);
 }
 
 static void clear_field (const struct dn_member *field, void *at)
@@ -145,12 +131,7 @@ static int unknown_key (const struct dn_line_kind *kind,
 
     for (int i = 0; i < kind->n_fields; i++)
         dn_buf_add (&buf, " %s", kind->fields[i].key);
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       dn_say_err_member_key,
-                       dn_quote (key.text, key.len).text,
-                       kind->word,
-                       known);
+    return dn_refuse (err, member_key, DN_QUOTED_SPAN (key), kind->word, known);
 }
 
 static int find_field (const struct dn_line_kind *kind, struct dn_span key)
@@ -177,8 +158,7 @@ int dn_fields_read (const struct dn_line_kind *kind,
         if (found < 0)
             return unknown_key (kind, pair->key, err);
         if (seen & (UINT32_C (1) << found))
-            return dn_err_set (
-                err, DN_E_SYNTAX, dn_say_err_member_twice, kind->fields[found].key);
+            return dn_refuse (err, member_twice, kind->fields[found].key);
         seen |= UINT32_C (1) << found;
         if (read_field (pair->value,
                         &kind->fields[found],
@@ -189,11 +169,7 @@ int dn_fields_read (const struct dn_line_kind *kind,
     }
     for (int i = 0; i < kind->n_fields; i++)
         if (kind->fields[i].required && !(seen & (UINT32_C (1) << i)))
-            return dn_err_set (err,
-                               DN_E_SYNTAX,
-                               dn_say_err_member_missing,
-                               kind->fields[i].key,
-                               kind->word);
+            return dn_refuse (err, member_missing, kind->fields[i].key, kind->word);
     return 0;
 }
 
@@ -209,8 +185,7 @@ int dn_fields_version (const struct dn_keyline *line,
                    line->pairs[i].value, "Version", 0, INT64_MAX, &stated, NULL)
                    == 0
             && stated != version)
-            return dn_err_set (
-                err, DN_E_VERSION, dn_say_err_member_version, stated, version);
+            return dn_refuse (err, member_version, stated, version);
     return 0;
 }
 
@@ -225,7 +200,7 @@ int dn_rows_grow (void *rows, int64_t n, size_t size, struct dn_err *err)
     memcpy (&now, rows, sizeof (now));
     grown = realloc (now, size * (size_t) (n == 0 ? ROWS_MIN : 2 * n));
     if (!grown)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     memcpy (rows, &grown, sizeof (grown));
     return 0;
 }
@@ -260,14 +235,10 @@ static int read_line (const struct dn_lines *lines,
         if (line->word.len > 0 && dn_span_is (line->word, lines->kinds[kind].word))
             break;
     if (kind < 0)
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           dn_say_err_member_line,
-                           dn_quote (line->word.text, line->word.len).text,
-                           lines->expected);
+        return dn_refuse (
+            err, member_line, DN_QUOTED_SPAN (line->word), lines->expected);
     if (!follows (lines, kind, last))
-        return dn_err_set (
-            err, DN_E_SYNTAX, dn_say_err_member_order, lines->kinds[kind].word);
+        return dn_refuse (err, member_order, lines->kinds[kind].word);
     if (lines->readers[kind](to, line, err) < 0)
         return -1;
     return kind < lines->n_kinds ? kind : last;
@@ -284,8 +255,7 @@ int dn_lines_read (const struct dn_lines *lines,
     int more;
 
     if (text.len > lines->max)
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_member_size, file, text.len, lines->max);
+        return dn_refuse (err, member_size, file, text.len, lines->max);
     while ((more = dn_keyline_next (&text, &line, err)) != 0) {
         if (more < 0)
             return dn_err_wrap (err, "%s", file);
@@ -295,5 +265,5 @@ int dn_lines_read (const struct dn_lines *lines,
     }
     if (last == lines->n_kinds - 1)
         return 0;
-    return dn_err_set (err, DN_E_SYNTAX, dn_say_err_member_end, file);
+    return dn_refuse (err, member_end, file);
 }

@@ -88,16 +88,9 @@ static bool is_key (struct dn_span text, size_t at)
 static int scan_key (struct scan *scan, struct dn_span key, struct dn_err *err)
 {
     if (memchr (key.text, '\\', key.len))
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           dn_say_err_json_escape,
-                           dn_quote (key.text, key.len).text);
+        return dn_refuse (err, json_escape, DN_QUOTED_SPAN (key));
     if (scan->n_keys == DN_JSON_KEYS_MAX)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           dn_say_err_json_keys,
-                           dn_quote (key.text, key.len).text,
-                           DN_JSON_KEYS_MAX);
+        return dn_refuse (err, json_keys, DN_QUOTED_SPAN (key), DN_JSON_KEYS_MAX);
     scan->keys[scan->n_keys++] = key;
     return 0;
 }
@@ -131,10 +124,7 @@ static int close_object (const struct scan *scan,
         if (keys[i].len != keys[i - 1].len
             || memcmp (keys[i].text, keys[i - 1].text, keys[i].len) != 0)
             continue;
-        dn_err_set (err,
-                    DN_E_SYNTAX,
-                    dn_say_err_json_twice,
-                    dn_quote (keys[i].text, keys[i].len).text);
+        dn_refuse (err, json_twice, dn_quote (keys[i].text, keys[i].len).text);
         return wrap_place (text, (size_t) (keys[i].text - text.text), err);
     }
     return 0;
@@ -150,7 +140,7 @@ static int scan_bracket (struct scan *scan,
 
     if (c == '{' || c == '[') {
         if (scan->depth == DN_JSON_DEPTH_MAX)
-            return dn_err_set (err, DN_E_LIMIT, dn_say_err_json_deep);
+            return dn_refuse (err, json_deep);
         scan->first_key[scan->depth] = scan->n_keys;
         scan->is_object[scan->depth++] = c == '{';
         return 0;
@@ -215,7 +205,7 @@ static int scan_keys (struct dn_span text,
     dn_cleanup (dn_free_ptr) struct scan *scan = malloc (sizeof (*scan));
 
     if (!scan)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     scan->n_keys = scan->depth = 0; /* other members are written before they are read */
     return scan_text (scan, text, deadline, err);
 }
@@ -266,14 +256,13 @@ static int judge (struct json_tokener *tokener,
     if (error == json_tokener_continue)
         return fail_at (text, text.len, DN_E_SYNTAX, dn_say_err_json_end, err);
     if (error != json_tokener_success) {
-        dn_err_set (
-            err, DN_E_SYNTAX, dn_say_err_json_syntax, json_tokener_error_desc (error));
+        dn_refuse (err, json_syntax, json_tokener_error_desc (error));
         return wrap_place (text, end, err);
     }
     if (dn_span_trim ((struct dn_span){text.text + end, text.len - end}).len > 0)
         return fail_at (text, end, DN_E_SYNTAX, dn_say_err_json_more, err);
     if (!json_object_is_type (json, json_type_object))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_json_value);
+        return dn_refuse (err, json_value);
     return 0;
 }
 
@@ -316,24 +305,16 @@ struct json_object *dn_json_read_by (struct dn_span text,
     size_t begin;
 
     text = dn_span_trim (text);
-    if (text.len == 0) {
-        dn_err_set (err, DN_E_SYNTAX, dn_say_err_json_empty);
-        return NULL;
-    }
-    if (text.len > INT_MAX - 1 || has_more_values (text, n_values)) {
-        dn_err_set (err, DN_E_LIMIT, dn_say_err_json_values, n_values);
-        return NULL;
-    }
-    if (memchr (text.text, '\0', text.len)) {
-        dn_err_set (err, DN_E_SYNTAX, dn_say_err_json_nul);
-        return NULL;
-    }
+    if (text.len == 0)
+        return DN_NULL (dn_refuse (err, json_empty));
+    if (text.len > INT_MAX - 1 || has_more_values (text, n_values))
+        return DN_NULL (dn_refuse (err, json_values, n_values));
+    if (memchr (text.text, '\0', text.len))
+        return DN_NULL (dn_refuse (err, json_nul));
     tokener = dn_has_room (ROOM + ROOM_FACTOR * text.len) ? json_tokener_new_ex (depth)
                                                           : NULL;
-    if (!tokener) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-        return NULL;
-    }
+    if (!tokener)
+        return DN_NULL (dn_refuse (err, no_memory));
     json_tokener_set_flags (tokener,
                             JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8
                                 | JSON_TOKENER_ALLOW_TRAILING_CHARS);
@@ -347,41 +328,25 @@ struct json_object *dn_json_read_by (struct dn_span text,
     return json;
 }
 
-/* Write the allowed keys as "a b c". */
-static void write_keys (const char *const keys[], struct dn_buf *buf)
+static bool is_known (const char *key, const char *keys)
 {
-    for (int i = 0; keys[i]; i++)
-        dn_buf_add (buf, "%s%s", i > 0 ? " " : "", keys[i]);
-}
+    size_t len = strchr (key, ' ') ? 0 : strlen (key);
 
-static bool is_known (const char *key, const char *const keys[])
-{
-    for (int i = 0; keys[i]; i++)
-        if (strcmp (key, keys[i]) == 0)
+    for (const char *at = keys; len > 0 && (at = strstr (at, key)); at += len)
+        if ((at == keys || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0'))
             return true;
     return false;
 }
 
-int dn_json_read_keys (struct json_object *json,
-                       const char *const keys[],
-                       struct dn_err *err)
+int dn_json_read_keys (struct json_object *json, const char *keys, struct dn_err *err)
 {
     if (!json_object_is_type (json, json_type_object))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_json_object);
+        return dn_refuse (err, json_object);
     json_object_object_foreach (json, key, value)
     {
-        char known[DN_ERR_TEXT_MAX];
-        struct dn_buf buf = dn_buf_on (known, sizeof (known));
-
         (void) value;
-        if (is_known (key, keys))
-            continue;
-        write_keys (keys, &buf);
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_json_unknown,
-                           dn_quote (key, strlen (key)).text,
-                           known);
+        if (!is_known (key, keys))
+            return dn_refuse (err, json_unknown, DN_QUOTED (key), keys);
     }
     return 0;
 }
@@ -422,12 +387,7 @@ static int find (const struct json_object *json,
     if (found == type || (type == json_type_double && found == json_type_int))
         return 1;
     *member = NULL;
-    return dn_err_set (err,
-                       DN_E_SYNTAX,
-                       dn_say_err_json_type,
-                       key,
-                       json_type_to_name (found),
-                       type_text[type]);
+    return dn_refuse (err, json_type, key, json_type_to_name (found), type_text[type]);
 }
 
 bool dn_json_number (const struct json_object *value, double *out)
@@ -453,7 +413,7 @@ int dn_json_read_real (const struct json_object *json,
     if (there <= 0)
         return there;
     if (!dn_json_number (member, &real) || real < min || real > max)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_real_range, key, real, min, max);
+        return dn_refuse (err, real_range, key, real, min, max);
     *out = real;
     return 0;
 }
@@ -473,8 +433,7 @@ int dn_json_read_int (const struct json_object *json,
         return there;
     number = json_object_get_int64 (member);
     if (number < min || number > max)
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_int_range, key, number, min, max);
+        return dn_refuse (err, int_range, key, number, min, max);
     *out = number;
     return 0;
 }
@@ -508,11 +467,7 @@ int dn_json_read_text (const struct json_object *json,
     span.len = (size_t) json_object_get_string_len (member);
     for (size_t i = 0; i < span.len; i++)
         if (span.text[i] < ' ' || span.text[i] > '~')
-            return dn_err_set (err,
-                               DN_E_SYNTAX,
-                               dn_say_err_json_ascii,
-                               key,
-                               dn_quote (span.text, span.len).text);
+            return dn_refuse (err, json_ascii, key, DN_QUOTED_SPAN (span));
     return dn_span_copy (span, out, size, key, err);
 }
 
@@ -585,8 +540,7 @@ int dn_json_read_reals (const struct json_object *json,
     for (size_t i = 0; i < length; i++)
         if (!dn_json_number (json_object_array_get_idx (array, i), &out[i])
             || out[i] < min || out[i] > max)
-            return dn_err_set (
-                err, DN_E_RANGE, dn_say_err_json_element, key, i, min, max);
+            return dn_refuse (err, json_element, key, i, min, max);
     *n = (int) length;
     return 0;
 }
@@ -610,7 +564,7 @@ static int need (const struct json_object *json,
 
     if (json_object_object_get_ex (json, key, &member))
         return 0;
-    return dn_err_set (err, DN_E_SYNTAX, dn_say_err_json_missing, key, type_text[type]);
+    return dn_refuse (err, json_missing, key, type_text[type]);
 }
 
 struct json_object *dn_json_need_object (const struct json_object *json,

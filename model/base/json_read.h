@@ -44,12 +44,8 @@ struct json_object *dn_json_read_by (struct dn_span text,
 /* json_object_put () for dn_cleanup. */
 void dn_json_free (struct json_object **json);
 
-/* -1 unless 'json' is an object all of whose members are among 'keys', which end with
- * NULL.
- */
-int dn_json_read_keys (struct json_object *json,
-                       const char *const keys[],
-                       struct dn_err *err);
+/* -1 unless 'json' is an object all of whose members are among 'keys': "a b c". */
+int dn_json_read_keys (struct json_object *json, const char *keys, struct dn_err *err);
 
 /* The member of an object, or NULL if it is missing or 'json' is not an object. */
 struct json_object *dn_json_member (const struct json_object *json, const char *key);

@@ -40,7 +40,7 @@ static int cut_value (struct dn_span *rest, struct dn_span *value, struct dn_err
            && (quoted ? rest->text[end] != '"' : !is_blank (rest->text[end])))
         end++;
     if (quoted && end == rest->len)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_key_quote);
+        return dn_refuse (err, key_quote);
     *value = (struct dn_span){rest->text, end};
     end += quoted ? 1 : 0;
     rest->text += end;
@@ -81,16 +81,12 @@ static int read_pairs (struct dn_span text,
 
         if (pair.key.len == 0 || pair.key.len == text.len
             || text.text[pair.key.len] != '=')
-            return dn_err_set (err,
-                               DN_E_SYNTAX,
-                               dn_say_err_key_value,
-                               dn_quote (pair.key.text, pair.key.len).text);
+            return dn_refuse (err, key_value, DN_QUOTED_SPAN (pair.key));
         text = after (text, pair.key.len + 1);
         if (cut_value (&text, &pair.value, err) < 0)
             return -1;
         if (keyline->n_pairs == DN_KEYLINE_PAIRS_MAX)
-            return dn_err_set (
-                err, DN_E_LIMIT, dn_say_err_key_many, DN_KEYLINE_PAIRS_MAX);
+            return dn_refuse (err, key_many, DN_KEYLINE_PAIRS_MAX);
         keyline->pairs[keyline->n_pairs++] = pair;
         text = dn_span_trim (text);
     }

@@ -112,7 +112,7 @@ void dn_arg_add (struct dn_buf *buf, const struct dn_arg *arg)
         dn_buf_text (buf, arg->text);
         return;
     case DN_ARG_WORD:
-        dn_buf_text (buf, dn_quote (arg->text, arg->len).text);
+        dn_buf_text (buf, DN_QUOTED_SPAN (*arg));
         return;
     case DN_ARG_COUNT:
         dn_buf_number (buf, arg->number);

@@ -110,12 +110,7 @@ int dn_span_copy (struct dn_span span,
 {
     out[0] = '\0';
     if (span.len >= size)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           dn_say_err_text_long,
-                           what,
-                           dn_quote (span.text, span.len).text,
-                           size - 1);
+        return dn_refuse (err, text_long, what, DN_QUOTED_SPAN (span), size - 1);
     if (span.len > 0)
         memcpy (out, span.text, span.len);
     out[span.len] = '\0';
@@ -131,11 +126,7 @@ int dn_name_copy (struct dn_span span,
     out[0] = '\0';
     for (size_t i = 0; i < span.len; i++)
         if (span.text[i] < ' ' || span.text[i] > '~')
-            return dn_err_set (err,
-                               DN_E_SYNTAX,
-                               dn_say_err_text_name,
-                               what,
-                               dn_quote (span.text, span.len).text);
+            return dn_refuse (err, text_name, what, DN_QUOTED_SPAN (span));
     return dn_span_copy (span, out, size, what, err);
 }
 
@@ -410,7 +401,7 @@ int dn_int_read (struct dn_span span,
                            number ? DN_E_RANGE : DN_E_SYNTAX,
                            number ? dn_say_err_text_int_range : dn_say_err_text_int,
                            what,
-                           dn_quote (span.text, span.len).text,
+                           DN_QUOTED_SPAN (span),
                            min,
                            max);
     *out = (int64_t) value;
@@ -432,7 +423,7 @@ int dn_real_read (struct dn_span span,
                            number ? DN_E_RANGE : DN_E_SYNTAX,
                            number ? dn_say_err_text_real_range : dn_say_err_text_real,
                            what,
-                           dn_quote (span.text, span.len).text,
+                           DN_QUOTED_SPAN (span),
                            min,
                            max);
     *out = value;
@@ -465,13 +456,12 @@ int dn_enum_read (struct dn_span span,
         return -1;
     for (int i = 1; i < names->n_names; i++)
         dn_buf_add (&buf, " %s", names->names[i]);
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       dn_say_err_text_unknown,
-                       what,
-                       dn_quote (span.text, span.len).text,
-                       expected,
-                       dn_word_meant (span, constant_at, names).text);
+    return dn_refuse (err,
+                      text_unknown,
+                      what,
+                      DN_QUOTED_SPAN (span),
+                      expected,
+                      dn_word_meant (span, constant_at, names).text);
 }
 
 static bool is_same_letter (char a, char b)
@@ -622,11 +612,7 @@ int dn_time_read (struct dn_span span,
         days = dn_span_cut (&rest, "-");
     n = read_clock (rest, field);
     if (n <= 0 || (days.text && read_clock (days, day) != 1))
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           dn_say_err_text_time,
-                           what,
-                           dn_quote (span.text, span.len).text);
+        return dn_refuse (err, text_time, what, DN_QUOTED_SPAN (span));
     if (days.text)
         *seconds = day[0] * 86400 + field[0] * 3600 + field[1] * 60 + field[2];
     else if (n == 3)

@@ -71,7 +71,7 @@ static int read_targets (const struct dn_graph *graph,
     unsigned existing = all_layers (graph);
 
     if ((existing & ~(unsigned) HEAD) == 0)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_tune_linear, graph->name);
+        return dn_refuse (err, tune_linear, graph->name);
     if (names[0] != '\0')
         return dn_tune_read (
             &dn_adapter_words, graph, dn_span_of (names), existing, wanted, err);
@@ -193,12 +193,7 @@ int dn_adapters_add (struct dn_graph *graph,
     ops =
         capacity <= DN_GRAPH_OPS_MAX ? calloc ((size_t) capacity, sizeof (*ops)) : NULL;
     if (!ops)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           dn_say_err_tune_adapters,
-                           graph->name,
-                           capacity,
-                           DN_GRAPH_OPS_MAX);
+        return dn_refuse (err, tune_adapters, graph->name, capacity, DN_GRAPH_OPS_MAX);
     for (int i = 0; i < graph->n_ops; i++) {
         const struct dn_op *base = &graph->ops[i];
         int n_parts = find_parts (graph, i, layers_of (graph, i, head), wanted, parts);

@@ -101,12 +101,8 @@ static void read_image (struct dn_build *build, double *dims, int n_dims)
     if (image->n_dims == 0)
         return;
     if (image->n_dims != 1 && image->n_dims != n_dims) {
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       dn_say_err_image_dims_of,
-                       image->n_dims,
-                       n_dims,
-                       build->graph.name);
+        dn_build_refuse (
+            build, image_dims_of, image->n_dims, n_dims, build->graph.name);
         return;
     }
     for (int i = 0; i < n_dims; i++)
@@ -200,14 +196,12 @@ static bool grow (struct dn_build *build)
     if (build->graph.n_ops < build->capacity)
         return true;
     if (build->graph.n_ops >= DN_GRAPH_OPS_MAX) {
-        dn_build_fail (
-            build, DN_E_LIMIT, dn_say_err_net_ops, build->graph.name, DN_GRAPH_OPS_MAX);
+        dn_build_refuse (build, net_ops, build->graph.name, DN_GRAPH_OPS_MAX);
         return false;
     }
     ops = reallocarray (build->graph.ops, (size_t) capacity, sizeof (*ops));
     if (!ops) {
-        dn_build_fail (
-            build, DN_E_NOMEM, dn_say_err_net_memory, capacity, build->graph.name);
+        dn_build_refuse (build, net_memory, capacity, build->graph.name);
         return false;
     }
     build->graph.ops = ops;
@@ -277,13 +271,12 @@ static void sum_up (struct dn_build *build)
         graph->recent |= op->recent;
     }
     if (!(graph->params + graph->frozen_params <= COUNT_MAX) || !(largest <= COUNT_MAX))
-        dn_build_fail (build,
-                       DN_E_LIMIT,
-                       dn_say_err_net_size,
-                       graph->name,
-                       graph->params + graph->frozen_params,
-                       largest,
-                       COUNT_MAX);
+        dn_build_refuse (build,
+                         net_size,
+                         graph->name,
+                         graph->params + graph->frozen_params,
+                         largest,
+                         COUNT_MAX);
 }
 
 int dn_build_finish (struct dn_build *build, struct dn_graph *graph)

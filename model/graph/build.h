@@ -85,6 +85,10 @@ int dn_build_finish (struct dn_build *build, struct dn_graph *graph);
 void dn_build_fail (struct dn_build *build, enum dn_errc code, const char *format, ...)
     DN_PRINTF (3, 4);
 
+/* With the code and the text of the message err_ID. */
+#define dn_build_refuse(build, id, ...)                                                \
+    dn_build_fail (build, dn_code_##id, dn_say_err_##id, ##__VA_ARGS__)
+
 /* The value of a key of the specification, or 'otherwise' if it was not given: DN_WANT
  * (build, layers, 12).
  */

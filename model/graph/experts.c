@@ -17,19 +17,10 @@ void dn_experts_read (struct dn_build *build, struct dn_experts *experts)
     experts->shared = DN_WANT (build, shared_experts, experts->shared);
     experts->capacity = DN_WANT_REAL (build, capacity, experts->capacity);
     if (experts->top_k > experts->n)
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       dn_say_err_net_most,
-                       "top_k",
-                       experts->top_k,
-                       "experts",
-                       experts->n);
+        dn_build_refuse (
+            build, net_most, "top_k", experts->top_k, "experts", experts->n);
     if (!build->failed && fmod (experts->n, dn_max ((double) build->spec->ep, 1)) != 0)
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       dn_say_err_ep_experts,
-                       build->spec->ep,
-                       (int64_t) experts->n);
+        dn_build_refuse (build, ep_experts, build->spec->ep, (int64_t) experts->n);
 }
 
 /* The experts' feed-forward parts, on the tokens that the router sends to each. */

@@ -123,11 +123,8 @@ int dn_graph_check (const struct dn_graph *graph,
         return 0;
     if (dn_graph_has (graph, DN_OP_SOFTMAX) || dn_graph_has (graph, DN_OP_ATTENTION))
         return 0;
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       dn_say_err_net_cp,
-                       spec->cp,
-                       graph->name[0] ? graph->name : dn_say_unread_network);
+    return dn_refuse (
+        err, net_cp, spec->cp, graph->name[0] ? graph->name : dn_say_unread_network);
 }
 
 void dn_graph_free (struct dn_graph *graph)

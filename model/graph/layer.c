@@ -78,11 +78,11 @@ int dn_layers_add (struct dn_layers *layers,
     struct dn_layer *grown;
 
     if (layers->n == DN_GRAPH_OPS_MAX)
-        return dn_err_set (err, DN_E_LIMIT, dn_say_err_layers, DN_GRAPH_OPS_MAX);
+        return dn_refuse (err, layers, DN_GRAPH_OPS_MAX);
     if (layers->n == layers->capacity) {
         grown = reallocarray (layers->list, (size_t) capacity, sizeof (*grown));
         if (!grown)
-            return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+            return dn_refuse (err, no_memory);
         layers->list = grown;
         layers->capacity = capacity;
     }
@@ -225,26 +225,16 @@ static bool need (struct making *making, int n_in, int rank)
 
     for (int i = 0; i < n_in; i++)
         if (i >= layer->n_in || layer->in[i].rank < rank)
-            dn_build_fail (making->build,
-                           DN_E_RANGE,
-                           dn_say_err_layer_in,
-                           layer->n_in,
-                           n_in,
-                           rank);
+            dn_build_refuse (making->build, layer_in, layer->n_in, n_in, rank);
     if (layer->out.rank < rank)
-        dn_build_fail (
-            making->build, DN_E_RANGE, dn_say_err_layer_out, layer->out.rank, rank);
+        dn_build_refuse (making->build, layer_out, layer->out.rank, rank);
     return !making->build->failed;
 }
 
 static bool divide (struct making *making, double channels)
 {
     if (fmod (channels, making->layer->groups) != 0)
-        dn_build_fail (making->build,
-                       DN_E_RANGE,
-                       dn_say_err_layer_groups,
-                       making->layer->groups,
-                       channels);
+        dn_build_refuse (making->build, layer_groups, making->layer->groups, channels);
     return !making->build->failed;
 }
 
@@ -263,7 +253,7 @@ static void make_conv (struct making *making)
     if (!divide (making, in) || !divide (making, out))
         return;
     if (layer->kernel < 1)
-        dn_build_fail (making->build, DN_E_RANGE, dn_say_err_layer_kernel);
+        dn_build_refuse (making->build, layer_kernel);
     op->dims = transposed ? layer->in[0].rank - 1
                           : 1 + (int) layer->kind - (int) DN_LAYER_CONV1D;
     op->batches = layer->groups;
@@ -336,14 +326,9 @@ static void make_attention (struct making *making)
     op->fused = layer->fused;
     op->masked = true;
     if (op->kv_heads > op->batches || fmod (op->batches, op->kv_heads) != 0)
-        dn_build_fail (making->build,
-                       DN_E_RANGE,
-                       dn_say_err_layer_heads,
-                       op->kv_heads,
-                       op->batches);
+        dn_build_refuse (making->build, layer_heads, op->kv_heads, op->batches);
     if (dn_extent_elements (&layer->out) != op->batches * op->m * op->value_dim)
-        dn_build_fail (
-            making->build, DN_E_RANGE, dn_say_err_layer_queries, op->batches, op->m);
+        dn_build_refuse (making->build, layer_queries, op->batches, op->m);
     op->amp_saved = 0; /* its kernels have a rule of their own */
     dn_op_set_attention (op);
     if (layer->saved == 0)
@@ -370,7 +355,7 @@ static void make_rnn (struct making *making)
     if (!need (making, 1, 2))
         return;
     if (layer->hidden < 1 || layer->gates < 1)
-        dn_build_fail (making->build, DN_E_RANGE, dn_say_err_layer_rnn);
+        dn_build_refuse (making->build, layer_rnn);
     op->m = dn_extent_elements (&layer->in[0]) / last (&layer->in[0], 1);
     op->n = layer->gates * layer->hidden;
     op->k = last (&layer->in[0], 1) + layer->hidden;
@@ -386,7 +371,7 @@ static void make_other (struct making *making)
     double elements = layer->bytes / 4;
 
     if (layer->flops < 0 || layer->bytes < 0)
-        dn_build_fail (making->build, DN_E_RANGE, dn_say_err_layer_other);
+        dn_build_refuse (making->build, layer_other);
     if (layer->flops > 0)
         op->kind = DN_OP_MATMUL;
     op->flops = layer->flops;

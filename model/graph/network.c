@@ -79,10 +79,9 @@ static int check_name (const struct dn_networks *networks,
 {
     if (network->name[0] == '\0'
         || network->name[strspn (network->name, name_letters)] != '\0')
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_network_name, file);
+        return dn_refuse (err, network_name, file);
     if (dn_networks_find (networks, network->name))
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_network_twice, file, network->name);
+        return dn_refuse (err, network_twice, file, network->name);
     return 0;
 }
 
@@ -206,14 +205,8 @@ static void refuse_size (struct reading *r, const struct change *c)
     write_value (c->values[least], from);
     write_value (c->values[most], to);
     dn_spec_write_value (r->build->spec, c->key, wanted);
-    dn_build_fail (r->build,
-                   DN_E_RANGE,
-                   dn_say_err_network_range,
-                   c->key->name,
-                   wanted,
-                   r->network->name,
-                   from,
-                   to);
+    dn_build_refuse (
+        r->build, network_range, c->key->name, wanted, r->network->name, from, to);
 }
 
 /* Refuse a size of images that the parabola is no good for. */
@@ -299,7 +292,7 @@ static int read_size (struct json_object *json,
         c->n_dims = i > 0 ? c->n_dims : image ? 2 : 1;
     }
     if (dim[0] < 0 || (!image && n != 1))
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_network_at, name);
+        return dn_refuse (err, network_at, name);
     c->x[i] = 1;
     for (int k = 0; k < (n > 1 ? n : c->n_dims); k++)
         c->x[i] *= dim[n > 1 ? k : 0];
@@ -333,7 +326,7 @@ static int read_sizes (struct reading *r, struct change *change, struct dn_err *
             return dn_err_wrap (err, "sized.%s[%d]", name, i);
     if (change->x[0] == change->x[1] || change->x[0] == change->x[2]
         || change->x[1] == change->x[2]) {
-        dn_err_set (err, DN_E_RANGE, dn_say_err_network_sizes);
+        dn_refuse (err, network_sizes);
         return dn_err_wrap (err, "sized.%s", name);
     }
     return 0;
@@ -357,12 +350,8 @@ static bool want (struct reading *r, struct change *change)
     if (image->n_dims == 0)
         return false;
     if (image->n_dims != 1 && image->n_dims != n_dims) {
-        dn_build_fail (r->build,
-                       DN_E_RANGE,
-                       dn_say_err_image_dims_of,
-                       image->n_dims,
-                       n_dims,
-                       r->network->name);
+        dn_build_refuse (
+            r->build, image_dims_of, image->n_dims, n_dims, r->network->name);
         return false;
     }
     change->x_wanted = 1;
@@ -379,12 +368,7 @@ static void refuse (struct reading *r,
     char text[DN_NAME_MAX];
 
     write_value (value, text);
-    dn_build_fail (r->build,
-                   DN_E_RANGE,
-                   dn_say_err_network_one,
-                   key->name,
-                   r->network->name,
-                   text);
+    dn_build_refuse (r->build, network_one, key->name, r->network->name, text);
 }
 
 /* The builder has read the key. */
@@ -422,7 +406,7 @@ static int follow (struct reading *r, const char *name, struct dn_err *err)
     }
     if (!change.key || !dn_key_is_network (change.key)
         || (change.key->type != DN_KEY_INT && change.key->type != DN_KEY_IMAGE))
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_network_at, name);
+        return dn_refuse (err, network_at, name);
     if (read_size (r->at, name, 0, &change, err) < 0)
         return -1;
     if (may_differ)
@@ -453,7 +437,7 @@ static int copy_base (struct reading *r, struct dn_err *err)
     r->graph_now = r->base.graph;
     r->graph_now.ops = malloc (size);
     if (!r->graph_now.ops)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     memcpy (r->graph_now.ops, r->base.graph.ops, size);
     return 0;
 }
@@ -481,7 +465,7 @@ static int check_sized (const struct reading *r, struct dn_err *err)
     {
         (void) value;
         if (!dn_json_member (r->at, name))
-            return dn_err_set (err, DN_E_RANGE, dn_say_err_network_at, name);
+            return dn_refuse (err, network_at, name);
     }
     return 0;
 }
@@ -491,7 +475,6 @@ static struct json_object *parse (const struct dn_network *network,
                                   struct reading *r,
                                   struct dn_err *err)
 {
-    static const char *const members[] = {"dnnest", "spec", "graph", NULL};
     struct json_object *json =
         dn_json_read_by ((struct dn_span){network->text, network->len},
                          DEPTH_MAX,
@@ -502,7 +485,7 @@ static struct json_object *parse (const struct dn_network *network,
 
     if (!json)
         return NULL;
-    if (dn_json_read_keys (json, members, err) == 0
+    if (dn_json_read_keys (json, "dnnest spec graph", err) == 0
         && dn_json_need_int (json, "dnnest", 1, 1, &version, err) == 0
         && (r->graph = dn_json_need_object (json, "graph", err))
         && dn_json_read_object (r->graph, "sized", &r->sized, err) == 0
@@ -561,16 +544,12 @@ static int take_in (struct dn_networks *networks,
     /* -Wanalyzer-null-dereference: no caller passes NULL */
     if (networks->n == DN_NETWORKS_MAX
         || networks->bytes + network->len > DN_NETWORKS_BYTES)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           dn_say_err_network_many,
-                           file,
-                           DN_NETWORKS_MAX,
-                           DN_NETWORKS_BYTES / 1024 / 1024);
+        return dn_refuse (
+            err, network_many, file, DN_NETWORKS_MAX, DN_NETWORKS_BYTES / 1024 / 1024);
     if (!networks->list)
         networks->list = calloc (DN_NETWORKS_MAX, sizeof (struct dn_network *));
     if (!networks->list)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, file);
+        return dn_refuse (err, no_memory_for, file);
     networks->list[networks->n++] = network;
     networks->bytes += network->len;
     return 0;
@@ -587,7 +566,7 @@ int dn_networks_add (struct dn_networks *networks,
 
     if (!network) {
         free (text);
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, file);
+        return dn_refuse (err, no_memory_for, file);
     }
     if (take_in (networks, file, network, check, err) == 0)
         return 0;

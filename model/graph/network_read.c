@@ -191,11 +191,7 @@ static int read_list (struct member *member,
     rest.len = strlen (text);
     for (struct dn_span word; (word = dn_span_cut (&rest, " ")).text;)
         if (word.len > 0 && !take (member, word))
-            return dn_err_set (err,
-                               DN_E_RANGE,
-                               dn_say_err_network_word,
-                               key,
-                               dn_quote (word.text, word.len).text);
+            return dn_refuse (err, network_word, key, DN_QUOTED_SPAN (word));
     return 0;
 }
 
@@ -320,15 +316,12 @@ static int check_members (struct json_object *json,
     if (!json)
         return 0;
     if (!json_object_is_type (json, json_type_object))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_json_object);
+        return dn_refuse (err, json_object);
     json_object_object_foreach (json, key, value)
     {
         (void) value;
         if (!is_number (key, numbers, n_numbers) && !is_among (key, words))
-            return dn_err_set (err,
-                               DN_E_SYNTAX,
-                               dn_say_err_network_member,
-                               dn_quote (key, strlen (key)).text);
+            return dn_refuse (err, network_member, DN_QUOTED (key));
     }
     return 0;
 }
@@ -381,7 +374,7 @@ static int make_room (struct dn_drawn *drawn, size_t n, struct dn_err *err)
 {
     drawn->growth = calloc (n + 1, sizeof (*drawn->growth));
     if (!drawn->growth)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     return 0;
 }
 
@@ -418,7 +411,7 @@ static int read_operators (struct json_object *graph,
 
     drawn->graph.ops = calloc (n + 1, sizeof (*drawn->graph.ops));
     if (!drawn->graph.ops)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     if (make_room (drawn, n, err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++) {
@@ -486,10 +479,10 @@ static int read_all (struct json_object *json,
                < 0)
         return -1;
     if (!ops == !operators)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_network_ops);
+        return dn_refuse (err, network_ops);
     n = json_object_array_length (ops ? ops : operators);
     if (n == 0)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_ops_missing);
+        return dn_refuse (err, ops_missing);
     drawn->graph.padding = 1;
     if (check_members (size, dn_graph_numbers, dn_n_graph_numbers, graph_words, err) < 0
         || (size && dn_json_read_array (size, "ops", n, &changes, err) < 0)

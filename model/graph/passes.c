@@ -272,9 +272,9 @@ static int find_generation (const struct dn_spec *spec,
     for (int i = 0; i < graph->n_ops; i++)
         causal = causal || graph->ops[i].causal;
     if (!causal || all <= 0)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_passes_decoder, graph->name);
+        return dn_refuse (err, passes_decoder, graph->name);
     if (tokens > all)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_passes_tokens, tokens, all);
+        return dn_refuse (err, passes_tokens, tokens, all);
     *generation = (struct generation){.tokens = (double) tokens,
                                       .share = (double) tokens / (double) all,
                                       .calls = (double) tokens
@@ -373,12 +373,7 @@ static DN_COLD int add_all (struct dn_graph *graph,
     if (room <= DN_GRAPH_OPS_MAX)
         earlier.ops = calloc ((size_t) room, sizeof (*earlier.ops));
     if (!earlier.ops)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           dn_say_err_passes_ops,
-                           graph->name,
-                           room,
-                           DN_GRAPH_OPS_MAX);
+        return dn_refuse (err, passes_ops, graph->name, room, DN_GRAPH_OPS_MAX);
     if (method->generates)
         add_generation (&earlier, &generation);
     add_others (&earlier, method, spec, teacher);
@@ -417,7 +412,7 @@ int dn_passes_add (const struct dn_networks *networks,
         && spec->teacher[0] == '\0')
         return 0;
     if (method->has_teacher && spec->teacher[0] == '\0')
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_passes_teacher);
+        return dn_refuse (err, passes_teacher);
     if (spec->teacher[0] != '\0'
         && build_teacher (networks, spec, deadline, &teacher, err) < 0)
         return -1;

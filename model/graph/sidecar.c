@@ -53,15 +53,9 @@ const struct dn_layer_member dn_layer_flags[] = {
     {NULL, 0, 0, 0},
 };
 
-static const char *const sidecar_keys[] = {"dnnest", "spec", "graph", NULL};
-static const char *const graph_keys[] =
-    {"name", "source", "ops", "blocks", "boundary", "input_bytes", NULL};
-
-static const char *const op_keys[] = {
-    "op",     "name",  "in",     "out",     "kernel",    "stride",       "groups",
-    "hidden", "gates", "params", "tensors", "frozen",    "frozen_bytes", "repeat",
-    "flops",  "bytes", "saved",  "masks",   "amp_saved", "window",       "causal",
-    "moved",  "first", "fused",  NULL};
+static const char op_keys[] = "op name in out kernel stride groups hidden gates params "
+                              "tensors frozen frozen_bytes repeat flops bytes saved "
+                              "masks amp_saved window causal moved first fused";
 
 void *dn_layer_member (struct dn_layer *layer, const struct dn_layer_member *member)
 {
@@ -76,24 +70,20 @@ static int read_extent (struct json_object *array,
     size_t rank;
 
     if (!json_object_is_type (array, json_type_array))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_shape_kind);
+        return dn_refuse (err, shape_kind);
     rank = json_object_array_length (array);
     if (rank > DN_LAYER_RANK_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_shape_dims, rank, DN_LAYER_RANK_MAX);
+        return dn_refuse (err, shape_dims, rank, DN_LAYER_RANK_MAX);
     for (size_t i = 0; i < rank; i++) {
         struct json_object *size = json_object_array_get_idx (array, i);
         int64_t value = json_object_get_int64 (size);
 
         if (!json_object_is_type (size, json_type_int) || value < 1
             || (double) value > EXTENT_MAX)
-            return dn_err_set (err,
-                               DN_E_RANGE,
-                               dn_say_err_shape_size,
-                               dn_quote (json_object_to_json_string (size),
-                                         strlen (json_object_to_json_string (size)))
-                                   .text,
-                               EXTENT_MAX);
+            return dn_refuse (err,
+                              shape_size,
+                              DN_QUOTED (json_object_to_json_string (size)),
+                              EXTENT_MAX);
         extent->dim[i] = (double) value;
     }
     extent->rank = (int) rank;
@@ -243,7 +233,9 @@ int dn_sidecar_read_layers (struct json_object *json,
     struct json_object *ops;
     char source[DN_NAME_MAX];
 
-    if ((!network && dn_json_read_keys (json, graph_keys, err) < 0)
+    if ((!network
+         && dn_json_read_keys (json, "name source ops blocks boundary input_bytes", err)
+                < 0)
         || dn_json_read_text (json, "name", layers->name, sizeof (layers->name), err)
                < 0
         || dn_json_read_text (json, "source", source, sizeof (source), err) < 0
@@ -257,7 +249,7 @@ int dn_sidecar_read_layers (struct json_object *json,
         || dn_json_read_array (json, "ops", DN_GRAPH_OPS_MAX, &ops, err) < 0)
         return -1;
     if (!ops || json_object_array_length (ops) == 0)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_ops_missing);
+        return dn_refuse (err, ops_missing);
     if (layers->name[0] == '\0')
         memcpy (layers->name, "graph", sizeof ("graph"));
     return read_layers (ops, changes, layers, deadline, err);
@@ -286,18 +278,14 @@ static int read_key (const char *key,
         dn_buf_add (&buf, "%s=%s", key, json_object_to_json_string (value));
         break;
     default:
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           dn_say_err_json_type,
-                           dn_quote (key, strlen (key)).text,
-                           json_type_to_name (json_object_get_type (value)),
-                           dn_say_sidecar_value);
+        return dn_refuse (err,
+                          json_type,
+                          DN_QUOTED (key),
+                          json_type_to_name (json_object_get_type (value)),
+                          dn_say_sidecar_value);
     }
     if (buf.cut || strchr (text, ',') || strchr (text, '\n'))
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           dn_say_err_sidecar_short,
-                           dn_quote (key, strlen (key)).text);
+        return dn_refuse (err, sidecar_short, DN_QUOTED (key));
     return dn_spec_read_at (dn_span_of (text), 0, spec, err);
 }
 
@@ -321,12 +309,11 @@ static int read_version (struct json_object *json, struct dn_err *err)
         return -1;
     if (version == DN_SIDECAR_VERSION)
         return 0;
-    return dn_err_set (err,
-                       DN_E_VERSION,
-                       dn_say_err_sidecar_version,
-                       dn_json_member (json, "dnnest") ? dn_say_version_other
-                                                       : dn_say_version_missing,
-                       DN_SIDECAR_VERSION);
+    return dn_refuse (err,
+                      sidecar_version,
+                      dn_json_member (json, "dnnest") ? dn_say_version_other
+                                                      : dn_say_version_missing,
+                      DN_SIDECAR_VERSION);
 }
 
 static const char name_letters[] =
@@ -351,7 +338,8 @@ static int read_sidecar (struct json_object *json,
     struct json_object *spec;
     struct json_object *graph;
 
-    if (dn_json_read_keys (json, sidecar_keys, err) < 0 || read_version (json, err) < 0
+    if (dn_json_read_keys (json, "dnnest spec graph", err) < 0
+        || read_version (json, err) < 0
         || dn_json_read_object (json, "spec", &spec, err) < 0
         || dn_json_read_object (json, "graph", &graph, err) < 0)
         return -1;
@@ -412,8 +400,7 @@ int dn_sidecar_read_carried (struct dn_span text,
                              struct dn_err *err)
 {
     if (has_more_objects (text, DN_SIDECAR_OBJECTS_MAX))
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_sidecar_objects, DN_SIDECAR_OBJECTS_MAX);
+        return dn_refuse (err, sidecar_objects, DN_SIDECAR_OBJECTS_MAX);
     return read_text (text, DN_SIDECAR_VALUES_MAX, deadline, sidecar, err);
 }
 

@@ -222,6 +222,6 @@ int dn_sidecar_compact (struct dn_span text,
     if (*json)
         return 0;
     if (len <= max)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "sidecar");
-    return dn_err_set (err, DN_E_LIMIT, dn_say_err_sidecar_size, len, n, max);
+        return dn_refuse (err, no_memory_for, "sidecar");
+    return dn_refuse (err, sidecar_size, len, n, max);
 }

@@ -42,7 +42,7 @@ static double read_head_dim (struct dn_build *build,
     if (head_dim > 0)
         return head_dim;
     if (fmod (hidden, heads) != 0)
-        dn_build_fail (build, DN_E_RANGE, dn_say_err_net_heads, heads, hidden);
+        dn_build_refuse (build, net_heads, heads, hidden);
     return hidden / heads;
 }
 
@@ -57,13 +57,7 @@ static double read_kv_heads (struct dn_build *build,
         otherwise = dn_max (1, floor (heads * sizes->kv_heads / sizes->heads));
     kv_heads = DN_WANT (build, kv_heads, otherwise);
     if (kv_heads > heads || fmod (heads, kv_heads) != 0)
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       dn_say_err_net_divisor,
-                       "kv_heads",
-                       kv_heads,
-                       "heads",
-                       heads);
+        dn_build_refuse (build, net_divisor, "kv_heads", kv_heads, "heads", heads);
     return kv_heads;
 }
 
@@ -90,7 +84,7 @@ double dn_transformer_read_positions (struct dn_build *build, double usual)
     double positions = DN_WANT (build, positions, dn_max (usual, tokens));
 
     if (positions < tokens)
-        dn_build_fail (build, DN_E_RANGE, dn_say_err_net_positions, positions, tokens);
+        dn_build_refuse (build, net_positions, positions, tokens);
     return positions;
 }
 

@@ -219,7 +219,7 @@ static int quantise (struct dn_graph *graph, enum dn_quant quant, struct dn_err 
     }
     if (n > 0)
         return 0;
-    return dn_err_set (err, DN_E_RANGE, dn_say_err_tune_quant, graph->name);
+    return dn_refuse (err, tune_quant, graph->name);
 }
 
 static void count (struct dn_graph *graph)
@@ -287,16 +287,15 @@ static int apply (struct dn_graph *graph,
     count (graph);
     if (graph->params > 0)
         return 0;
-    return dn_err_set (err, DN_E_RANGE, dn_say_err_tune_all, spec->frozen, graph->name);
+    return dn_refuse (err, tune_all, spec->frozen, graph->name);
 }
 
 static int check_keys (const struct dn_spec *spec, struct dn_err *err)
 {
     if (spec->lora == DN_UNSET && spec->lora_targets[0] != '\0')
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_tune_targets, spec->lora_targets);
+        return dn_refuse (err, tune_targets, spec->lora_targets);
     if (spec->trainable >= 0 && (spec->lora != DN_UNSET || spec->frozen[0] != '\0'))
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_tune_share);
+        return dn_refuse (err, tune_share);
     return 0;
 }
 
@@ -331,7 +330,7 @@ int dn_tune (struct dn_graph *graph,
         most = graph->ops[i].source > most ? graph->ops[i].source : most;
     needed = calloc ((size_t) most + 1, sizeof (*needed));
     if (!needed)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_tune_memory, most);
+        return dn_refuse (err, tune_memory, most);
     rc = apply (graph, spec, &choice, deadline, needed, err);
     free (needed);
     return rc;

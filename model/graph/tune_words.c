@@ -64,15 +64,14 @@ int dn_tune_fail (const struct dn_tune_words *known,
                         " %.*s",
                         (int) strcspn (known->list[i].words, " "),
                         known->list[i].words);
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       dn_say_err_tune_word,
-                       known->key,
-                       dn_quote (word.text, word.len).text,
-                       known->what,
-                       graph->name,
-                       text,
-                       known->more);
+    return dn_refuse (err,
+                      tune_word,
+                      known->key,
+                      DN_QUOTED_SPAN (word),
+                      known->what,
+                      graph->name,
+                      text,
+                      known->more);
 }
 
 /* The next of the words in 'rest', without what comes before its last '.'. */

@@ -72,8 +72,7 @@ static bool fits (struct dn_build *build, double size)
 
     if (size >= 1)
         return true;
-    dn_build_fail (
-        build, DN_E_RANGE, dn_say_err_net_small, key, value, build->graph.name);
+    dn_build_refuse (build, net_small, key, value, build->graph.name);
     return false;
 }
 
@@ -81,8 +80,7 @@ static bool divides (struct dn_build *build, double parts, double whole)
 {
     if (parts >= 1 && whole >= parts && parts * floor (whole / parts) == whole)
         return true;
-    dn_build_fail (
-        build, DN_E_RANGE, dn_say_err_net_groups, whole, build->graph.name, parts);
+    dn_build_refuse (build, net_groups, whole, build->graph.name, parts);
     return false;
 }
 

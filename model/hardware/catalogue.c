@@ -147,12 +147,8 @@ static const struct key *find_key (const struct key *keys,
     for (const struct key *key = keys; key->name; key++)
         if (dn_span_is (name, key->name))
             return key;
-    dn_err_set (err,
-                DN_E_RANGE,
-                dn_say_err_key,
-                dn_quote (name.text, name.len).text,
-                dn_word_meant (name, key_at, keys).text);
-    return NULL;
+    return DN_NULL (dn_refuse (
+        err, key, DN_QUOTED_SPAN (name), dn_word_meant (name, key_at, keys).text));
 }
 
 /* Memory is written as "80GiB", which is easier to check against a data sheet than
@@ -216,7 +212,7 @@ static int read_value (const struct key *key,
     case VALUE_LINK:
         return dn_enum_read (value, key->name, &dn_link_names, at, err);
     }
-    return dn_err_set (err, DN_E_BUG, dn_say_err_key_type, key->name);
+    return dn_refuse (err, key_type, key->name);
 }
 
 static const struct dn_generation default_generation = {.compute_share = 1,
@@ -258,10 +254,8 @@ static struct dn_generation *open_generation (struct dn_catalogue *catalogue,
 
     if (found || dn_name_copy (name, new.name, DN_NAME_MAX, generation_key, err) < 0)
         return found;
-    if (catalogue->n_generations == DN_GENERATIONS_MAX) {
-        dn_err_set (err, DN_E_LIMIT, dn_say_err_generations, DN_GENERATIONS_MAX);
-        return NULL;
-    }
+    if (catalogue->n_generations == DN_GENERATIONS_MAX)
+        return DN_NULL (dn_refuse (err, generations, DN_GENERATIONS_MAX));
     if (dn_rows_grow (
             &catalogue->generations, catalogue->n_generations, sizeof (new), err)
         < 0)
@@ -280,10 +274,8 @@ static struct dn_profile *open_profile (struct dn_catalogue *catalogue,
 
     if (dn_name_copy (name, new.name, DN_NAME_MAX, profile_key, err) < 0)
         return NULL;
-    if (catalogue->n_profiles == DN_DEVICES_MAX) {
-        dn_err_set (err, DN_E_LIMIT, dn_say_err_profiles, DN_DEVICES_MAX);
-        return NULL;
-    }
+    if (catalogue->n_profiles == DN_DEVICES_MAX)
+        return DN_NULL (dn_refuse (err, profiles, DN_DEVICES_MAX));
     if (dn_rows_grow (&catalogue->profiles, catalogue->n_profiles, sizeof (new), err)
         < 0)
         return NULL;
@@ -317,7 +309,7 @@ static int read_pair (struct reading *r, const struct dn_pair *pair, struct dn_e
     if (!key || !r->row) /* a file of rows begins with one */
         return -1;
     if (key == device_keys && r->stated & 1)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_device_other);
+        return dn_refuse (err, device_other);
     r->stated |= UINT64_C (1) << (key - r->keys);
     return read_value (key, pair->value, r->row, err);
 }
@@ -373,7 +365,7 @@ static int append (struct dn_catalogue *catalogue,
                    struct dn_err *err)
 {
     if (catalogue->n_devices == DN_DEVICES_MAX)
-        return dn_err_set (err, DN_E_LIMIT, dn_say_err_devices, DN_DEVICES_MAX);
+        return dn_refuse (err, devices, DN_DEVICES_MAX);
     if (dn_rows_grow (&catalogue->devices, catalogue->n_devices, sizeof (*device), err)
         < 0)
         return -1;
@@ -401,7 +393,7 @@ static int add_device (struct dn_catalogue *catalogue,
     at = find_device (catalogue, device.name);
     if (at < catalogue->n_devices) {
         if (!amends)
-            return dn_err_set (err, DN_E_RANGE, dn_say_err_device_twice, device.name);
+            return dn_refuse (err, device_twice, device.name);
         /* It was read without an error, so it is again. */
         r.row = &catalogue->devices[at];
         r.stated = 0;
@@ -409,8 +401,7 @@ static int add_device (struct dn_catalogue *catalogue,
     }
     for (int i = 0; device_keys[i].name; i++)
         if (device_keys[i].required && !(r.stated & UINT64_C (1) << i))
-            return dn_err_set (
-                err, DN_E_SYNTAX, dn_say_err_value_missing, device_keys[i].name);
+            return dn_refuse (err, value_missing, device_keys[i].name);
     /* Without a link of their own, devices reach each other as they reach the host. */
     if (device.link == DN_LINK_UNKNOWN)
         device.link = DN_LINK_PCIE;
@@ -478,7 +469,7 @@ static int add_slice (struct dn_catalogue *catalogue,
 
     if (profile->sms == 0 || profile->parts == 0 || profile->memory <= 0
         || catalogue->devices[whole].sms < profile->sms)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_profile, profile->name);
+        return dn_refuse (err, profile, profile->name);
     slice = slice_of (&catalogue->devices[whole], profile);
     return find_device (catalogue, slice.name) < catalogue->n_devices
                ? 0
@@ -512,12 +503,11 @@ int dn_catalogue_link (struct dn_catalogue *catalogue, struct dn_err *err)
 
         device->generation = find_generation (catalogue, name);
         if (!device->generation)
-            return dn_err_set (err,
-                               DN_E_RANGE,
-                               dn_say_err_generation,
-                               device->name,
-                               device->arch,
-                               dn_word_meant (name, generation_at, catalogue).text);
+            return dn_refuse (err,
+                              generation,
+                              device->name,
+                              device->arch,
+                              dn_word_meant (name, generation_at, catalogue).text);
     }
     return 0;
 }

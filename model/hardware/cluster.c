@@ -183,17 +183,14 @@ static int check_group (const struct reading *r, const struct dn_node_group *gro
     for (int i = 0; i <= DN_NODE_GPUS_MAX; i++) {
         n += group->n_idle[i];
         if (i > group->gpus && group->n_idle[i] > 0)
-            return dn_err_set (
-                r->err, DN_E_RANGE, dn_say_err_idle_gpus, i, group->gpus);
+            return dn_refuse (r->err, idle_gpus, i, group->gpus);
     }
     if (group->n_up > group->n_nodes)
-        return dn_err_set (
-            r->err, DN_E_RANGE, dn_say_err_up, group->n_up, group->n_nodes);
+        return dn_refuse (r->err, up, group->n_up, group->n_nodes);
     if (n > group->n_up)
-        return dn_err_set (r->err, DN_E_RANGE, dn_say_err_idle, n, group->n_up);
+        return dn_refuse (r->err, idle, n, group->n_up);
     if (group->reserved_from > group->reserved_until)
-        return dn_err_set (
-            r->err, DN_E_RANGE, dn_say_err_reserved, group->reserved_until);
+        return dn_refuse (r->err, reserved, group->reserved_until);
     return 0;
 }
 
@@ -213,10 +210,7 @@ static int check_assoc (const struct reading *r, const struct dn_limited *assoc)
 
     if (cluster->n_assocs > 0
         && compare (&cluster->assocs[cluster->n_assocs - 1], assoc) >= 0)
-        return dn_err_set (r->err,
-                           DN_E_SYNTAX,
-                           dn_say_err_assoc_order,
-                           dn_quote (assoc->name, strlen (assoc->name)).text);
+        return dn_refuse (r->err, assoc_order, DN_QUOTED (assoc->name));
     return 0;
 }
 
@@ -277,8 +271,7 @@ static int read_row (void *to, const struct dn_keyline *line, struct dn_err *err
 
     memcpy (&n, (const char *) r->cluster + table->n, sizeof (n));
     if (n == table->max)
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_lines, table->max, kinds[kind].word);
+        return dn_refuse (err, lines, table->max, kinds[kind].word);
     if (dn_rows_grow (rows, n, table->size, err) < 0)
         return -1;
     memcpy (&first, rows, sizeof (first));
@@ -303,12 +296,8 @@ static int check_parents (const struct reading *r)
 
         for (int64_t at = i; at != DN_UNSET; at = cluster->assocs[at].parent)
             if (at >= cluster->n_assocs || ++depth > DN_ASSOC_DEPTH_MAX)
-                return dn_err_set (r->err,
-                                   DN_E_RANGE,
-                                   dn_say_err_parent,
-                                   cluster->assocs[i].parent,
-                                   i,
-                                   DN_ASSOC_DEPTH_MAX);
+                return dn_refuse (
+                    r->err, parent, cluster->assocs[i].parent, i, DN_ASSOC_DEPTH_MAX);
     }
     return 0;
 }
@@ -321,8 +310,7 @@ static int read_tail (void *to, const struct dn_keyline *line, struct dn_err *er
     if (dn_fields_read (&kinds[DN_LINE_END], line, &tail, err) < 0)
         return -1;
     if (tail.rows != r->rows)
-        return dn_err_set (
-            err, DN_E_SYNTAX, dn_say_err_rows, "Rows", tail.rows, r->rows);
+        return dn_refuse (err, rows, "Rows", tail.rows, r->rows);
     return check_parents (r);
 }
 
@@ -352,10 +340,8 @@ struct dn_cluster *dn_cluster_read (struct dn_span text,
     struct reading r = {.cluster = calloc (1, sizeof (*r.cluster)),
                         .err = err ? err : &local};
 
-    if (!r.cluster) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, file);
-        return NULL;
-    }
+    if (!r.cluster)
+        return DN_NULL (dn_refuse (err, no_memory_for, file));
     if (dn_lines_read (&lines, text, file, &r, r.err) == 0)
         return r.cluster;
     dn_cluster_free (r.cluster);

@@ -76,11 +76,10 @@ static int read_device (struct dn_span value,
         return -1;
     *device = dn_catalogue_find (catalogue, name);
     if (!*device)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_no_device,
-                           dn_quote (value.text, value.len).text,
-                           dn_word_meant (value, dn_catalogue_name_at, catalogue).text);
+        return dn_refuse (err,
+                          no_device,
+                          DN_QUOTED_SPAN (value),
+                          dn_word_meant (value, dn_catalogue_name_at, catalogue).text);
     return 0;
 }
 
@@ -119,8 +118,8 @@ static int read_value (const struct dn_gpu_key *key,
 
     if (!is_single (key->type, value))
         return key->type == DN_GPU_KEY_FEATURE
-                   ? dn_err_set (err, DN_E_RANGE, dn_say_err_by_feature, shown.text)
-                   : dn_err_set (err, DN_E_RANGE, dn_say_err_by_partition, shown.text);
+                   ? dn_refuse (err, by_feature, shown.text)
+                   : dn_refuse (err, by_partition, shown.text);
     switch (key->type) {
     case DN_GPU_KEY_TEXT:
     case DN_GPU_KEY_PARTITION:
@@ -140,7 +139,7 @@ static int read_value (const struct dn_gpu_key *key,
     type->no_moves = dn_span_is (value, "no");
     return type->no_moves || dn_span_is (value, "yes")
                ? 0
-               : dn_err_set (err, DN_E_RANGE, dn_say_err_move_to, shown.text);
+               : dn_refuse (err, move_to, shown.text);
 }
 
 static int read_pair (const struct dn_pair *pair,
@@ -151,11 +150,10 @@ static int read_pair (const struct dn_pair *pair,
     for (size_t i = 0; i < DN_N_ELEMENTS (gpu_keys); i++)
         if (dn_span_is (pair->key, gpu_keys[i].name))
             return read_value (&gpu_keys[i], pair->value, catalogue, type, err);
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       dn_say_err_gpu_key,
-                       dn_quote (pair->key.text, pair->key.len).text,
-                       dn_word_meant (pair->key, gpu_key_at, NULL).text);
+    return dn_refuse (err,
+                      gpu_key,
+                      DN_QUOTED_SPAN (pair->key),
+                      dn_word_meant (pair->key, gpu_key_at, NULL).text);
 }
 
 /* A name means one type: no two lines share a type, a partition or a feature. */
@@ -167,15 +165,13 @@ static int check_unique (const struct dn_gpu_types *types,
         const struct dn_gpu_type *other = &types->types[i];
 
         if (strcmp (other->type, type->type) == 0)
-            return dn_err_set (err, DN_E_RANGE, dn_say_err_mapped, "Type", type->type);
+            return dn_refuse (err, mapped, "Type", type->type);
         if (type->by_partition[0] != '\0'
             && strcmp (other->by_partition, type->by_partition) == 0)
-            return dn_err_set (
-                err, DN_E_RANGE, dn_say_err_mapped, "ByPartition", type->by_partition);
+            return dn_refuse (err, mapped, "ByPartition", type->by_partition);
         if (type->by_feature[0] != '\0'
             && strcmp (other->by_feature, type->by_feature) == 0)
-            return dn_err_set (
-                err, DN_E_RANGE, dn_say_err_mapped, "ByFeature", type->by_feature);
+            return dn_refuse (err, mapped, "ByFeature", type->by_feature);
     }
     return 0;
 }
@@ -198,11 +194,11 @@ int dn_gpu_types_add (struct dn_gpu_types *types,
         if (read_pair (&line->pairs[i], catalogue, &type, err) < 0)
             return -1;
     if (type.type[0] == '\0' || !type.device)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_gpu_line);
+        return dn_refuse (err, gpu_line);
     if (check_unique (types, &type, err) < 0)
         return -1;
     if (types->n_types == DN_CANDIDATES_MAX)
-        return dn_err_set (err, DN_E_LIMIT, dn_say_err_gpu_lines, DN_CANDIDATES_MAX);
+        return dn_refuse (err, gpu_lines, DN_CANDIDATES_MAX);
     type.cost_stated = type.cost >= 0;
     if (!type.cost_stated)
         type.cost = type.device->cost;

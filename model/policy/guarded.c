@@ -91,11 +91,11 @@ static int read_jobs (struct dn_span text, struct dn_tally *tally, struct dn_err
 
         item.len -= needed ? 1 : 0;
         if (tally->n_jobs == DN_GUARDED_JOBS)
-            return dn_err_set (err, DN_E_LIMIT, dn_say_err_jobs, DN_GUARDED_JOBS);
+            return dn_refuse (err, jobs, DN_GUARDED_JOBS);
         if (dn_int_read (item, "Jobs", 1, UINT32_MAX, &job_id, err) < 0)
             return -1;
         if (dn_tally_find (tally, job_id) >= 0)
-            return dn_err_set (err, DN_E_SYNTAX, dn_say_err_job_twice, job_id);
+            return dn_refuse (err, job_twice, job_id);
         if (needed)
             tally->needed |= UINT32_C (1) << tally->n_jobs;
         tally->jobs[tally->n_jobs++] = job_id;
@@ -119,9 +119,9 @@ static int read_user (void *to, const struct dn_keyline *line, struct dn_err *er
     if (read_jobs (dn_span_of (user.jobs), &tally, err) < 0)
         return -1;
     if (guarded->n_tallies == DN_GUARDED_USERS_MAX)
-        return dn_err_set (err, DN_E_LIMIT, dn_say_err_users, DN_GUARDED_USERS_MAX);
+        return dn_refuse (err, users, DN_GUARDED_USERS_MAX);
     if (dn_guarded_place (guarded, tally.user_id, tally.app) < guarded->n_tallies)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_user_order, user.id);
+        return dn_refuse (err, user_order, user.id);
     if (dn_rows_grow (&guarded->tallies, guarded->n_tallies, sizeof (tally), err) < 0)
         return -1;
     guarded->tallies[guarded->n_tallies++] = tally;
@@ -136,8 +136,7 @@ static int read_tail (void *to, const struct dn_keyline *line, struct dn_err *er
     if (dn_fields_read (&kinds[DN_GUARDED_LINE_END], line, &tail, err) < 0)
         return -1;
     if (tail.users != guarded->n_tallies)
-        return dn_err_set (
-            err, DN_E_SYNTAX, dn_say_err_user_count, tail.users, guarded->n_tallies);
+        return dn_refuse (err, user_count, tail.users, guarded->n_tallies);
     return 0;
 }
 
@@ -160,10 +159,8 @@ struct dn_guarded *dn_guarded_read (struct dn_span text,
     struct dn_guarded *guarded = calloc (1, sizeof (*guarded));
     struct dn_err local;
 
-    if (!guarded) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, file);
-        return NULL;
-    }
+    if (!guarded)
+        return DN_NULL (dn_refuse (err, no_memory_for, file));
     if (dn_lines_read (&lines, text, file, guarded, err ? err : &local) == 0)
         return guarded;
     dn_guarded_free (guarded);

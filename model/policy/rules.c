@@ -46,13 +46,12 @@ static int read_time (const struct dn_rule_key *key,
     if (dn_time_read (value, key->name, &seconds, err) < 0)
         return -1;
     if (seconds < (int64_t) key->min || seconds > (int64_t) key->max)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_time_range,
-                           key->name,
-                           dn_quote (value.text, value.len).text,
-                           dn_time_write ((int64_t) key->min).text,
-                           dn_time_write ((int64_t) key->max).text);
+        return dn_refuse (err,
+                          time_range,
+                          key->name,
+                          DN_QUOTED_SPAN (value),
+                          dn_time_write ((int64_t) key->min).text,
+                          dn_time_write ((int64_t) key->max).text);
     *out = seconds;
     return 0;
 }
@@ -97,7 +96,7 @@ int dn_rules_read (const struct dn_rule_key *key,
         rc = read_time (key, value, &out.count, err);
         break;
     case DN_N_RULE_TYPES:
-        return dn_err_set (err, DN_E_BUG, dn_say_err_key_type, key->name);
+        return dn_refuse (err, key_type, key->name);
     }
     if (rc == 0)
         memcpy ((char *) rules + key->offset, &out, sizes[key->type]);

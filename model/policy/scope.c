@@ -87,19 +87,14 @@ static int count_names (const char *scope,
         char copy[DN_NAME_MAX];
 
         if (*n == DN_POLICY_NAMES_MAX)
-            return dn_err_set (
-                err, DN_E_LIMIT, dn_say_err_names, scope, DN_POLICY_NAMES_MAX);
+            return dn_refuse (err, names, scope, DN_POLICY_NAMES_MAX);
         if (name.len == 0)
-            return dn_err_set (err, DN_E_SYNTAX, dn_say_err_name_empty, scope);
+            return dn_refuse (err, name_empty, scope);
         if (dn_span_copy (name, copy, sizeof (copy), scope, err) < 0)
             return -1;
         for (size_t i = 0; i < name.len; i++)
             if (copy[i] <= ' ' || copy[i] == 127)
-                return dn_err_set (err,
-                                   DN_E_SYNTAX,
-                                   dn_say_err_name_char,
-                                   scope,
-                                   dn_quote (name.text, name.len).text);
+                return dn_refuse (err, name_char, scope, DN_QUOTED_SPAN (name));
     }
     return 0;
 }
@@ -123,11 +118,7 @@ static int read_person (enum dn_scope scope,
     if (dn_span_copy (span, name, sizeof (name), key, err) < 0)
         return -1;
     if (!people)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_people_unknown,
-                           key,
-                           dn_quote (name, span.len).text);
+        return dn_refuse (err, people_unknown, key, dn_quote (name, span.len).text);
     return scope == DN_SCOPE_USER
                ? people->find_user (people->self, name, &person->id, err)
                : people->find_group (people->self, name, person, err);
@@ -191,14 +182,14 @@ static int read_scope (struct dn_policies *policies,
     size_t n;
 
     if (names->text)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_twice, scope_keys[scope].name);
+        return dn_refuse (err, twice, scope_keys[scope].name);
     if (count_names (scope_keys[scope].name, list, &n, err) < 0)
         return -1;
     names->text = strndup (list.text, list.len);
     if (is_people (scope))
         names->persons = calloc (n, sizeof (names->persons[0]));
     if (!names->text || (is_people (scope) && !names->persons))
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_policy_memory);
+        return dn_refuse (err, policy_memory);
     return is_people (scope)
                ? read_people (policies, policy->line, scope, people, names, err)
                : 0;
@@ -216,13 +207,10 @@ static int read_rule (struct dn_policy *policy,
     if (!key && dn_rules_dropped (pair->key) >= 0)
         return 0;
     if (!key)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_no_rule,
-                           dn_quote (pair->key.text, pair->key.len).text);
+        return dn_refuse (err, no_rule, DN_QUOTED_SPAN (pair->key));
     bit = UINT64_C (1) << (key - keys);
     if (policy->set & bit)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_twice, key->name);
+        return dn_refuse (err, twice, key->name);
     policy->set |= bit;
     return dn_rules_read (key, pair->value, &policy->rules, err);
 }
@@ -250,7 +238,7 @@ static int read_policy (struct dn_policies *policies,
         ruled = ruled || scope < 0;
     }
     if (!scoped || !ruled)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_no_scope);
+        return dn_refuse (err, no_scope);
     return 0;
 }
 
@@ -263,7 +251,7 @@ int dn_policies_add (struct dn_policies *policies,
     int n_unknown = policies->n_unknown;
 
     if (policies->n_policies == DN_POLICY_LINES_MAX)
-        return dn_err_set (err, DN_E_LIMIT, dn_say_err_policies, DN_POLICY_LINES_MAX);
+        return dn_refuse (err, policies, DN_POLICY_LINES_MAX);
     memset (policy, 0, sizeof (*policy));
     policy->line = line->line;
     if (read_policy (policies, policy, line, people, err) < 0) {
@@ -283,7 +271,7 @@ char *dn_unknown_write (const struct dn_unknown *unknown, char text[DN_ERR_TEXT_
                 dn_say_err_name_skipped,
                 unknown->line,
                 scope_keys[unknown->scope].name,
-                dn_quote (unknown->name, strlen (unknown->name)).text);
+                DN_QUOTED (unknown->name));
     return text;
 }
 

@@ -187,8 +187,7 @@ static int read_type (void *to, const struct dn_keyline *line, struct dn_err *er
     if (dn_fields_read (&kinds[DN_APPS_LINE_TYPE], line, &type, err) < 0)
         return -1;
     if (apps->n_types == DN_APP_TYPES_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_lines, (int64_t) DN_APP_TYPES_MAX, "Type");
+        return dn_refuse (err, lines, (int64_t) DN_APP_TYPES_MAX, "Type");
     if (dn_rows_grow (&apps->types, apps->n_types, sizeof (*apps->types), err) < 0)
         return -1;
     memcpy (apps->types[apps->n_types++], type.name, sizeof (type.name));
@@ -198,11 +197,7 @@ static int read_type (void *to, const struct dn_keyline *line, struct dn_err *er
 int dn_app_key_read (const char *text, dn_app_key *key, struct dn_err *err)
 {
     if (strspn (text, "0123456789abcdef") != DN_APP_KEY_DIGITS)
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           dn_say_err_app_key,
-                           dn_quote (text, strlen (text)).text,
-                           DN_APP_KEY_DIGITS);
+        return dn_refuse (err, app_key, DN_QUOTED (text), DN_APP_KEY_DIGITS);
     *key = strtoull (text, NULL, DN_APP_KEY_DIGITS);
     return 0;
 }
@@ -245,15 +240,13 @@ static int check_row (const struct dn_apps *apps,
                       struct dn_err *err)
 {
     if (apps->n_rows == DN_APPS_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_lines, (int64_t) DN_APPS_MAX, "App");
+        return dn_refuse (err, lines, (int64_t) DN_APPS_MAX, "App");
     if (row->type >= apps->n_types)
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_app_type, (int) row->type, (int) apps->n_types);
+        return dn_refuse (err, app_type, (int) row->type, (int) apps->n_types);
     if (row->work_min > row->work_max)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_app_work);
+        return dn_refuse (err, app_work);
     if (apps->n_rows > 0 && !is_before (&apps->rows[apps->n_rows - 1], row))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_app_order);
+        return dn_refuse (err, app_order);
     return 0;
 }
 
@@ -319,13 +312,10 @@ static int read_captured (void *to, const struct dn_keyline *line, struct dn_err
             && dn_app_key_read (captured.kin, &known.kin, err) < 0))
         return -1;
     if (known.network >= apps->n_networks)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_app_network,
-                           (int) known.network,
-                           (int) apps->n_networks);
+        return dn_refuse (
+            err, app_network, (int) known.network, (int) apps->n_networks);
     if (apps->n_known > 0 && apps->known[apps->n_known - 1].key >= known.key)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_app_known_order);
+        return dn_refuse (err, app_known_order);
     return dn_apps_add_known (apps, &known, err);
 }
 
@@ -337,15 +327,9 @@ static int read_tail (void *to, const struct dn_keyline *line, struct dn_err *er
     if (dn_fields_read (&kinds[DN_APPS_LINE_END], line, &tail, err) < 0)
         return -1;
     if (tail.rows != apps->n_rows)
-        return dn_err_set (
-            err, DN_E_SYNTAX, dn_say_err_rows, "Rows", tail.rows, apps->n_rows);
+        return dn_refuse (err, rows, "Rows", tail.rows, apps->n_rows);
     if (tail.captured != apps->n_known)
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           dn_say_err_rows,
-                           "Captured",
-                           tail.captured,
-                           apps->n_known);
+        return dn_refuse (err, rows, "Captured", tail.captured, apps->n_known);
     return 0;
 }
 
@@ -404,10 +388,8 @@ struct dn_apps *dn_apps_read (struct dn_span text, const char *file, struct dn_e
     struct dn_apps *apps = calloc (1, sizeof (*apps));
     struct dn_err local;
 
-    if (!apps) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, file);
-        return NULL;
-    }
+    if (!apps)
+        return DN_NULL (dn_refuse (err, no_memory_for, file));
     if (dn_lines_read (&lines, text, file, apps, err ? err : &local) == 0
         && index_kin (apps, err) == 0) {
         apps->rows = fitted (apps->rows, apps->n_rows, sizeof (*apps->rows));
@@ -520,7 +502,7 @@ const struct dn_app_known *dn_apps_kin (const struct dn_apps *apps, dn_app_key k
 static int take_room (struct dn_apps *apps, size_t size, struct dn_err *err)
 {
     if (apps->n_text + size > DN_APPS_TEXTS_MAX)
-        return dn_err_set (err, DN_E_LIMIT, dn_say_err_app_texts, DN_APPS_TEXTS_MAX);
+        return dn_refuse (err, app_texts, DN_APPS_TEXTS_MAX);
     apps->n_text += size;
     return 0;
 }
@@ -539,7 +521,7 @@ int dn_app_known_copy (struct dn_app_known *known, struct dn_err *err)
     char *texts = malloc (spec + arch + job);
 
     if (!texts)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     memcpy (texts, known->spec, spec);
     memcpy (texts + spec, known->arch, arch);
     memcpy (texts + spec + arch, known->job, job);
@@ -556,8 +538,7 @@ int dn_apps_add_known (struct dn_apps *apps,
     struct dn_app_known copy = *known;
 
     if (apps->n_known == DN_APPS_KNOWN_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_lines, (int64_t) DN_APPS_KNOWN_MAX, "Captured");
+        return dn_refuse (err, lines, (int64_t) DN_APPS_KNOWN_MAX, "Captured");
     if (dn_rows_grow (&apps->known, apps->n_known, sizeof (*known), err) < 0
         || take_room (apps, dn_app_known_size (known), err) < 0
         || dn_app_known_copy (&copy, err) < 0)
@@ -571,14 +552,13 @@ int dn_apps_add_network (struct dn_apps *apps, const char *sidecar, struct dn_er
     char *copy;
 
     if (apps->n_networks == DN_APPS_KNOWN_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_lines, (int64_t) DN_APPS_KNOWN_MAX, "Network");
+        return dn_refuse (err, lines, (int64_t) DN_APPS_KNOWN_MAX, "Network");
     if (dn_rows_grow (&apps->networks, apps->n_networks, sizeof (char *), err) < 0
         || take_room (apps, strlen (sidecar) + 1 + DN_APPS_TEXT_MORE, err) < 0)
         return -1;
     copy = strdup (sidecar);
     if (!copy)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     /* -Wanalyzer-malloc-leak: 'apps' has it */
     apps->networks[apps->n_networks++] = copy;
     return 0;

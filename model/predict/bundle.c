@@ -51,11 +51,7 @@ static int check_version (const struct json_object *manifest, struct dn_err *err
     if (dn_json_need_int (manifest, "dnnest_bundle", 0, INT64_MAX, &version, err) < 0)
         return -1;
     if (version != DN_BUNDLE_FORMAT)
-        return dn_err_set (err,
-                           DN_E_VERSION,
-                           dn_say_err_bundle_format,
-                           (long long) version,
-                           DN_BUNDLE_FORMAT);
+        return dn_refuse (err, bundle_format, (long long) version, DN_BUNDLE_FORMAT);
     return 0;
 }
 
@@ -70,12 +66,7 @@ static int check_feature (const struct json_object *names,
                            : "";
 
     if (strcmp (name, key->name) != 0)
-        return dn_err_set (err,
-                           DN_E_VERSION,
-                           dn_say_err_features_name,
-                           at,
-                           dn_quote (name, strlen (name)).text,
-                           key->name);
+        return dn_refuse (err, features_name, at, DN_QUOTED (name), key->name);
     return 0;
 }
 
@@ -90,11 +81,8 @@ static int check_features (const struct json_object *manifest, struct dn_err *er
         || dn_json_need_int (features, "version", 0, INT64_MAX, &version, err) < 0)
         return -1;
     if (version != DN_FEATURES_VERSION)
-        return dn_err_set (err,
-                           DN_E_VERSION,
-                           dn_say_err_features_version,
-                           (long long) version,
-                           DN_FEATURES_VERSION);
+        return dn_refuse (
+            err, features_version, (long long) version, DN_FEATURES_VERSION);
     names = dn_json_need_array (features, "names", DN_N_FEATURES, DN_N_FEATURES, err);
     if (!names)
         return dn_err_wrap (err, "features");
@@ -132,9 +120,9 @@ static int read_file (const char *name,
     int64_t max = dn_bundle_file_max (name);
 
     if (max < 0 || strcmp (name, DN_BUNDLE_MANIFEST) == 0)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_bundle_name);
+        return dn_refuse (err, bundle_name);
     if (!json_object_is_type (entry, json_type_object))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_bundle_object);
+        return dn_refuse (err, bundle_object);
     if (dn_span_copy (dn_span_of (name), file->name, sizeof (file->name), "name", err)
             < 0
         || dn_json_need_int (entry, "bytes", 1, max, &file->bytes, err) < 0
@@ -143,7 +131,7 @@ static int read_file (const char *name,
                < 0)
         return -1;
     if (strlen (file->digest.hex) != DN_DIGEST_LEN)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_bundle_digits, DN_DIGEST_LEN);
+        return dn_refuse (err, bundle_digits, DN_DIGEST_LEN);
     return 0;
 }
 
@@ -158,11 +146,9 @@ static int read_files (const struct json_object *manifest,
     json_object_object_foreach (files, name, entry)
     {
         if (bundle->n_files == DN_BUNDLE_FILES_MAX)
-            return dn_err_set (
-                err, DN_E_LIMIT, dn_say_err_bundle_files, DN_BUNDLE_FILES_MAX);
+            return dn_refuse (err, bundle_files, DN_BUNDLE_FILES_MAX);
         if (read_file (name, entry, &bundle->files[bundle->n_files++], err) < 0)
-            return dn_err_wrap (
-                err, dn_say_at_bundle_file, dn_quote (name, strlen (name)).text);
+            return dn_err_wrap (err, dn_say_at_bundle_file, DN_QUOTED (name));
     }
     return 0;
 }
@@ -187,7 +173,7 @@ static int check_confirmed (const struct json_object *entry,
     int64_t n_rows;
 
     if (!json)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_unconfirmed, file->name);
+        return dn_refuse (err, unconfirmed, file->name);
     json = dn_json_need_object (entry, "confirmed", err);
     if (!json)
         return -1;
@@ -199,7 +185,7 @@ static int check_confirmed (const struct json_object *entry,
                < 0)
         return dn_err_wrap (err, "confirmed");
     if (strcmp (digest, file->digest.hex) != 0)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_confirmed_other, file->name);
+        return dn_refuse (err, confirmed_other, file->name);
     return 0;
 }
 
@@ -226,11 +212,7 @@ static int read_correction (const struct json_object *residuals,
     file =
         is_trees_file (correction->file) ? find_file (bundle, correction->file) : NULL;
     if (!file)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_no_trees,
-                           name,
-                           dn_quote (correction->file, strlen (correction->file)).text);
+        return dn_refuse (err, no_trees, name, DN_QUOTED (correction->file));
     return check_confirmed (entry, file, err) < 0
                ? dn_err_wrap (err, "residuals: %s", name)
                : 0;
@@ -278,7 +260,7 @@ static int read_axes (const struct json_object *json,
             domain->n_network = domain->n_used;
     }
     if (domain->n_used == 0)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_weights);
+        return dn_refuse (err, weights);
     return 0;
 }
 
@@ -288,7 +270,7 @@ static int read_knot (const struct json_object *entry,
                       struct dn_err *err)
 {
     if (!json_object_is_type (entry, json_type_object))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_bundle_object);
+        return dn_refuse (err, bundle_object);
     if (dn_json_need_real (
             entry, "distance", least, DN_FEATURE_MAX, &knot->distance, err)
             < 0
@@ -357,8 +339,7 @@ static int read_domain (const struct json_object *manifest,
         || read_crumbs (json, &bundle->domain.crumbs, err) < 0)
         return dn_err_wrap (err, "domain");
     if (strcmp (name, points_file) != 0 || !find_file (bundle, name))
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_no_points, dn_quote (name, strlen (name)).text);
+        return dn_refuse (err, no_points, DN_QUOTED (name));
     return 0;
 }
 
@@ -376,7 +357,7 @@ static int read_groups (const struct json_object *json,
 
         (void) values;
         if (bounds->n_groups == DN_BOUND_GROUPS_MAX)
-            return dn_err_set (err, DN_E_LIMIT, dn_say_err_groups, DN_BOUND_GROUPS_MAX);
+            return dn_refuse (err, groups, DN_BOUND_GROUPS_MAX);
         group->quantiles = bounds->all;
         if (dn_name_copy (
                 dn_span_of (name), group->name, sizeof (group->name), "groups", err)
@@ -450,7 +431,7 @@ static int read_validated_entry (const struct json_object *entry,
                                  struct dn_err *err)
 {
     if (!json_object_is_type (entry, json_type_object))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_bundle_object);
+        return dn_refuse (err, bundle_object);
     if (dn_json_need_text (
             entry, "kind", validated->kind, sizeof (validated->kind), err)
             < 0
@@ -493,8 +474,7 @@ static int read_manifest (struct dn_span text,
     dn_cleanup (dn_json_free) struct json_object *manifest = NULL;
 
     if (text.len > DN_MANIFEST_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_bundle_size, text.len, DN_MANIFEST_MAX);
+        return dn_refuse (err, bundle_size, text.len, DN_MANIFEST_MAX);
     manifest = dn_json_read (text, DN_BUNDLE_DEPTH_MAX, DN_MANIFEST_VALUES_MAX, err);
     if (!manifest || check_version (manifest, err) < 0
         || dn_json_need_text (
@@ -512,10 +492,8 @@ struct dn_bundle *dn_bundle_open (struct dn_span manifest, struct dn_err *err)
 {
     struct dn_bundle *bundle = calloc (1, sizeof (*bundle));
 
-    if (!bundle) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-        return NULL;
-    }
+    if (!bundle)
+        return DN_NULL (dn_refuse (err, no_memory));
     if (read_manifest (manifest, bundle, err) == 0)
         return bundle;
     dn_err_wrap (err, "%s", DN_BUNDLE_MANIFEST);
@@ -555,21 +533,13 @@ int dn_bundle_add (struct dn_bundle *bundle,
     struct dn_bundle_file *file = find_file (bundle, name);
 
     if (!file)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_bundle_unlisted,
-                           dn_quote (name, strlen (name)).text);
+        return dn_refuse (err, bundle_unlisted, DN_QUOTED (name));
     if ((int64_t) text.len != file->bytes)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_bundle_bytes,
-                           name,
-                           text.len,
-                           (long long) file->bytes);
+        return dn_refuse (err, bundle_bytes, name, text.len, (long long) file->bytes);
     if (strcmp (dn_digest_of (text).hex, file->digest.hex) != 0)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_bundle_digest, name);
+        return dn_refuse (err, bundle_digest, name);
     if (file->added)
-        return dn_err_set (err, DN_E_BUG, dn_say_err_bundle_twice, name);
+        return dn_refuse (err, bundle_twice, name);
     file->added = true;
     return take_file (bundle, name, text, err) < 0 ? dn_err_wrap (err, "%s", name) : 0;
 }
@@ -578,8 +548,7 @@ int dn_bundle_close (struct dn_bundle *bundle, struct dn_err *err)
 {
     for (int i = 0; i < bundle->n_files; i++)
         if (!bundle->files[i].added)
-            return dn_err_set (
-                err, DN_E_IO, dn_say_err_bundle_missing, bundle->files[i].name);
+            return dn_refuse (err, bundle_missing, bundle->files[i].name);
     return 0;
 }
 

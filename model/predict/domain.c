@@ -54,12 +54,8 @@ static int read_point (const unsigned char *at,
         float value = dn_flat_f32 (at + 4 * (ptrdiff_t) domain->used[i]);
 
         if (!(fabs ((double) value) <= DN_FEATURE_MAX))
-            return dn_err_set (err,
-                               DN_E_RANGE,
-                               dn_say_err_point_value,
-                               domain->used[i],
-                               -DN_FEATURE_MAX,
-                               DN_FEATURE_MAX);
+            return dn_refuse (
+                err, point_value, domain->used[i], -DN_FEATURE_MAX, DN_FEATURE_MAX);
         point[i] = value * domain->scale[i];
     }
     return 0;
@@ -78,7 +74,7 @@ int dn_domain_read (struct dn_span file, struct dn_domain *domain, struct dn_err
     domain->points =
         calloc (flat.n_rows * (size_t) domain->n_used, sizeof (*domain->points));
     if (!domain->points)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     for (; domain->n_points < (int) flat.n_rows; domain->n_points++)
         if (read_point (flat.data + (size_t) domain->n_points * size,
                         domain,

@@ -47,28 +47,19 @@ int dn_flat_open (struct dn_span file,
     uint32_t version;
 
     if (file.len < DN_FLAT_HEADER || memcmp (bytes, magic, strlen (magic)) != 0)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_flat_kind, magic);
+        return dn_refuse (err, flat_kind, magic);
     version = dn_flat_u32 (bytes + 8);
     if (version != DN_FLAT_VERSION)
-        return dn_err_set (err,
-                           DN_E_VERSION,
-                           dn_say_err_flat_version,
-                           (unsigned) version,
-                           DN_FLAT_VERSION);
+        return dn_refuse (err, flat_version, (unsigned) version, DN_FLAT_VERSION);
     *flat = (struct dn_flat){.n_features = dn_flat_u32 (bytes + 12),
                              .n_rows = dn_flat_u32 (bytes + 16),
                              .n_nodes = dn_flat_u32 (bytes + 20),
                              .data = bytes + DN_FLAT_HEADER,
                              .len = file.len - DN_FLAT_HEADER};
     if (flat->n_features != (uint32_t) n_features)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_flat_features,
-                           (unsigned) flat->n_features,
-                           n_features);
+        return dn_refuse (err, flat_features, (unsigned) flat->n_features, n_features);
     if (flat->n_rows < 1 || flat->n_rows > (uint32_t) max_rows)
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_flat_rows, (unsigned) flat->n_rows, max_rows);
+        return dn_refuse (err, flat_rows, (unsigned) flat->n_rows, max_rows);
     return 0;
 }
 
@@ -78,9 +69,6 @@ int dn_flat_check_length (const struct dn_flat *flat,
 {
     if (flat->len == expected)
         return 0;
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       dn_say_err_flat_size,
-                       flat->len + DN_FLAT_HEADER,
-                       expected + DN_FLAT_HEADER);
+    return dn_refuse (
+        err, flat_size, flat->len + DN_FLAT_HEADER, expected + DN_FLAT_HEADER);
 }

@@ -202,11 +202,7 @@ static int solve_group (struct dn_history *history,
     double *at = factor;
 
     if (group->n > DN_HISTORY_OWN_MAX)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           dn_say_err_runs_of,
-                           runs->trace.application,
-                           DN_HISTORY_OWN_MAX);
+        return dn_refuse (err, runs_of, runs->trace.application, DN_HISTORY_OWN_MAX);
     for (int i = 0; i < group->n; i++) {
         for (int j = 0; j <= i; j++)
             *at++ = alike (history, &runs[i].trace, &runs[j].trace);
@@ -215,8 +211,7 @@ static int solve_group (struct dn_history *history,
         own_weights[i] = runs[i].own;
     }
     if (!dn_cholesky (factor, group->n))
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_covariance, runs->trace.application);
+        return dn_refuse (err, covariance, runs->trace.application);
     dn_cholesky_lower (factor, weights, group->n);
     dn_cholesky_upper (factor, weights, group->n);
     dn_cholesky_lower (factor, own_weights, group->n);
@@ -234,10 +229,10 @@ int dn_history_close (struct dn_history *history, struct dn_err *err)
     history->weights = calloc (n + 1, sizeof (*history->weights));
     history->own_weights = calloc (n + 1, sizeof (*history->own_weights));
     if (!history->groups || !history->weights || !history->own_weights)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     history->factors = calloc (set_groups (history) + 1, sizeof (*history->factors));
     if (!history->factors)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     for (int i = 0; i < history->n_groups; i++)
         if (solve_group (history, &history->groups[i], err) < 0)
             return -1;

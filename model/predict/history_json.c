@@ -38,21 +38,26 @@ static int read_lengths (struct json_object *json,
                          bool *shares,
                          struct dn_err *err)
 {
-    const char *known[DN_N_AXES + 1] = {NULL};
+    char known[DN_N_AXES * DN_NAME_MAX];
+    struct dn_buf buf = dn_buf_on (known, sizeof (known));
     struct json_object *object = dn_json_need_object (json, "lengths", err);
 
     if (!object)
         return -1;
     for (int i = 0; i < DN_N_AXES; i++)
-        known[i] = dn_names_get (&dn_axis_names, i);
+        dn_buf_add (&buf, "%s%s", i > 0 ? " " : "", dn_axis_names.names[i]);
     if (dn_json_read_keys (object, known, err) < 0)
         return dn_err_wrap (err, "lengths");
-    *shares = dn_json_member (object, known[DN_AXIS_DEVICE_SHARE]) != NULL;
+    *shares = dn_json_member (object, dn_axis_names.names[DN_AXIS_DEVICE_SHARE]);
     for (int i = 0; i < DN_N_AXES; i++) {
         likeness->lengths[i] = LENGTH_MAX;
         if ((*shares || !is_share (i))
-            && dn_json_need_real (
-                   object, known[i], LENGTH_MIN, LENGTH_MAX, &likeness->lengths[i], err)
+            && dn_json_need_real (object,
+                                  dn_axis_names.names[i],
+                                  LENGTH_MIN,
+                                  LENGTH_MAX,
+                                  &likeness->lengths[i],
+                                  err)
                    < 0)
             return dn_err_wrap (err, "lengths");
     }
@@ -74,7 +79,7 @@ int dn_levels_read (const struct json_object *json,
         return -1;
     for (int i = 0; i < q->n; i++) {
         if (i > 0 && values[i] <= values[i - 1])
-            return dn_err_set (err, DN_E_RANGE, dn_say_err_levels);
+            return dn_refuse (err, levels);
         q->scores[i] = values[i] > 0.5 ? dn_normal_score (values[i]) : 0;
     }
     return 0;
@@ -89,11 +94,7 @@ int dn_quantiles_read (const struct json_object *json,
         return -1;
     for (int i = 1; i < q->n; i++)
         if (q->values[i] < q->values[i - 1])
-            return dn_err_set (err,
-                               DN_E_RANGE,
-                               dn_say_err_quantiles,
-                               dn_quote (key, strlen (key)).text,
-                               i);
+            return dn_refuse (err, quantiles, DN_QUOTED (key), i);
     return 0;
 }
 
@@ -101,12 +102,11 @@ static int read_law (struct json_object *json,
                      struct dn_history *history,
                      struct dn_err *err)
 {
-    static const char *const known[] = {"levels", "seen", "unseen", NULL};
     struct json_object *object = dn_json_need_object (json, "law", err);
 
     if (!object)
         return -1;
-    if (dn_json_read_keys (object, known, err) < 0
+    if (dn_json_read_keys (object, "levels seen unseen", err) < 0
         || dn_levels_read (object, &history->seen, err) < 0)
         return dn_err_wrap (err, "law");
     history->unseen = history->seen;
@@ -128,15 +128,13 @@ static int read_run (const struct reading *reading,
                      struct dn_past *run,
                      struct dn_err *err)
 {
-    static const char *const known[] = {
-        "device", "precision", "ratio", "noise", "at", "own", NULL};
     int n = reading->shares ? DN_N_AXIS_FEATURES : DN_AXIS_DEVICE_SHARE;
     double at[DN_N_AXIS_FEATURES] = {0};
     double ratio;
     double own;
 
     *run = reading->of;
-    if (dn_json_read_keys (json, known, err) < 0
+    if (dn_json_read_keys (json, "device precision ratio noise at own", err) < 0
         || dn_json_need_text (json, "device", run->trace.device, DN_NAME_MAX, err) < 0
         || dn_json_need_text (json, "precision", run->trace.precision, DN_NAME_MAX, err)
                < 0
@@ -158,13 +156,12 @@ static int read_application (struct reading *reading,
                              struct json_object *json,
                              struct dn_err *err)
 {
-    static const char *const known[] = {"level", "runs", NULL};
     struct dn_history *history = reading->history;
     struct dn_past *of = &reading->of;
     struct json_object *runs;
     size_t n;
 
-    if (dn_json_read_keys (json, known, err) < 0
+    if (dn_json_read_keys (json, "level runs", err) < 0
         || dn_json_need_real (json, "level", LEVEL_MIN, LEVEL_MAX, &of->level, err) < 0
         || dn_name_copy (
                dn_span_of (name), of->trace.application, DN_NAME_MAX, "name", err)
@@ -175,10 +172,10 @@ static int read_application (struct reading *reading,
         return -1;
     n = json_object_array_length (runs);
     if (n > DN_HISTORY_OWN_MAX)
-        return dn_err_set (err, DN_E_LIMIT, dn_say_err_runs, DN_HISTORY_OWN_MAX);
+        return dn_refuse (err, runs, DN_HISTORY_OWN_MAX);
     for (size_t i = 0; i < n; i++) {
         if (history->n == DN_HISTORY_MAX)
-            return dn_err_set (err, DN_E_LIMIT, dn_say_err_runs, DN_HISTORY_MAX);
+            return dn_refuse (err, runs, DN_HISTORY_MAX);
         if (read_run (reading,
                       json_object_array_get_idx (runs, i),
                       &history->runs[history->n],
@@ -202,15 +199,14 @@ static int read_user (struct reading *reading,
                < 0)
         return -1;
     if (!json_object_is_type (applications, json_type_object))
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           dn_say_err_found,
-                           json_type_to_name (json_object_get_type (applications)),
-                           dn_say_json_map);
+        return dn_refuse (err,
+                          found,
+                          json_type_to_name (json_object_get_type (applications)),
+                          dn_say_json_map);
     json_object_object_foreach (applications, name, json)
     {
         if (read_application (reading, name, json, err) < 0)
-            return dn_err_wrap (err, "'%s'", dn_quote (name, strlen (name)).text);
+            return dn_err_wrap (err, "'%s'", DN_QUOTED (name));
     }
     return 0;
 }
@@ -220,17 +216,8 @@ static int read_head (struct json_object *json,
                       struct reading *reading,
                       struct dn_err *err)
 {
-    static const char *const keys[] = {"noise",
-                                       "spread",
-                                       "lengths",
-                                       "shared",
-                                       "device",
-                                       "level",
-                                       "law",
-                                       "users",
-                                       "alone",
-                                       "common",
-                                       NULL};
+    static const char keys[] =
+        "noise spread lengths shared device level law users alone common";
     struct dn_history *h = reading->history;
     struct dn_likeness *likeness = &h->likeness;
 
@@ -260,8 +247,7 @@ static int read_history (struct json_object *json,
     json_object_object_foreach (users, user, applications)
     {
         if (read_user (reading, user, applications, err) < 0)
-            return dn_err_wrap (
-                err, dn_say_at_user, dn_quote (user, strlen (user)).text);
+            return dn_err_wrap (err, dn_say_at_user, DN_QUOTED (user));
     }
     return dn_history_close (reading->history, err);
 }
@@ -270,14 +256,11 @@ struct dn_history *dn_history_read (struct json_object *json, struct dn_err *err
 {
     struct reading reading = {.history = dn_history_new (DN_HISTORY_MAX)};
 
-    if (!reading.history) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-        return NULL;
-    }
+    if (!reading.history)
+        return DN_NULL (dn_refuse (err, no_memory));
     reading.history->n = 0;
     if (read_history (json, &reading, err) == 0)
         return reading.history;
     dn_history_free (reading.history);
-    dn_err_wrap (err, "history");
-    return NULL;
+    return DN_NULL (dn_err_wrap (err, "history"));
 }

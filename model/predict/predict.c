@@ -117,10 +117,8 @@ static struct sheets *predict_sheets (const struct batch *batch,
     struct sheets *sheets = calloc (1, sizeof (*sheets));
     struct batch by_sheet = *batch;
 
-    if (!sheets) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-        return NULL;
-    }
+    if (!sheets)
+        return DN_NULL (dn_refuse (err, no_memory));
     by_sheet.any.constants = constants;
     by_sheet.devices = sheets->pointers;
     by_sheet.estimates = sheets->estimates;
@@ -364,7 +362,7 @@ static int predict_batch (const struct batch *batch, struct dn_err *err)
     dn_cleanup (dn_free_ptr) struct rows *rows = malloc (sizeof (*rows));
 
     if (!rows)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     memset (rows->sums, 0, sizeof (rows->sums));
     if (find_features (batch, rows->features, err) < 0
         || predict_sums (batch, rows->features, rows->sums, err) < 0)

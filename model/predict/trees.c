@@ -54,13 +54,12 @@ static int read_node (const unsigned char *at,
 
     node->value = dn_flat_f32 (at);
     if (!isfinite (node->value))
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_node_value);
+        return dn_refuse (err, node_value);
     if (number >= DN_N_NODE_KINDS)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_node_kind, (unsigned) number);
+        return dn_refuse (err, node_kind, (unsigned) number);
     *kind = (enum dn_node_kind) number;
     if (feature >= (*kind == DN_NODE_LEAF ? 1 : n_features))
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_node_feature, (unsigned) feature);
+        return dn_refuse (err, node_feature, (unsigned) feature);
     node->feature = (uint8_t) feature;
     node->missing_left = *kind == DN_NODE_MISSING_LEFT;
     return 0;
@@ -83,7 +82,7 @@ static int read_tree (const unsigned char *at,
         enum dn_node_kind kind;
 
         if (i == n_known)
-            return dn_err_set (err, DN_E_RANGE, dn_say_err_node_parent, i);
+            return dn_refuse (err, node_parent, i);
         if (i == below) {
             below = n_known;
             depth++;
@@ -95,13 +94,12 @@ static int read_tree (const unsigned char *at,
         if (kind == DN_NODE_LEAF)
             continue;
         if (depth == DN_TREE_DEPTH_MAX)
-            return dn_err_set (
-                err, DN_E_LIMIT, dn_say_err_tree_deep, DN_TREE_DEPTH_MAX);
+            return dn_refuse (err, tree_deep, DN_TREE_DEPTH_MAX);
         nodes[i].child = (uint16_t) n_known;
         n_known += 2;
     }
     if (n_known != n)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_tree_splits, n, n_known);
+        return dn_refuse (err, tree_splits, n, n_known);
     return 0;
 }
 
@@ -116,17 +114,13 @@ static int read_counts (const struct dn_flat *flat,
         uint32_t n = dn_flat_u32 (flat->data + 8 + 4 * (size_t) t);
 
         if (n < 1 || n > left)
-            return dn_err_set (err,
-                               DN_E_RANGE,
-                               dn_say_err_tree_nodes,
-                               (unsigned) t,
-                               (unsigned) n,
-                               (unsigned) left);
+            return dn_refuse (
+                err, tree_nodes, (unsigned) t, (unsigned) n, (unsigned) left);
         left -= n;
         trees->first[t + 1] = trees->first[t] + (int) n;
     }
     if (left > 0)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_trees_after, (unsigned) left);
+        return dn_refuse (err, trees_after, (unsigned) left);
     trees->n_trees = (int) flat->n_rows;
     return 0;
 }
@@ -139,7 +133,7 @@ static int read_all (const struct dn_flat *flat,
 
     trees->base = dn_flat_f64 (flat->data);
     if (!(fabs (trees->base) <= BASE_MAX))
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_trees_base, -BASE_MAX, BASE_MAX);
+        return dn_refuse (err, trees_base, -BASE_MAX, BASE_MAX);
     if (read_counts (flat, trees, err) < 0)
         return -1;
     for (int t = 0; t < trees->n_trees; t++) {
@@ -163,14 +157,9 @@ struct dn_trees *dn_trees_read (struct dn_span file, int n_features, struct dn_e
 
     if (dn_flat_open (file, DN_FLAT_TREES, n_features, DN_TREES_MAX, &flat, err) < 0)
         return NULL;
-    if (flat.n_nodes < 1 || flat.n_nodes > DN_TREE_NODES_MAX) {
-        dn_err_set (err,
-                    DN_E_RANGE,
-                    dn_say_err_trees_nodes,
-                    (unsigned) flat.n_nodes,
-                    DN_TREE_NODES_MAX);
-        return NULL;
-    }
+    if (flat.n_nodes < 1 || flat.n_nodes > DN_TREE_NODES_MAX)
+        return DN_NULL (
+            dn_refuse (err, trees_nodes, (unsigned) flat.n_nodes, DN_TREE_NODES_MAX));
     if (dn_flat_check_length (&flat,
                               8 + 4 * (size_t) flat.n_rows
                                   + NODE_SIZE * (size_t) flat.n_nodes,
@@ -178,10 +167,8 @@ struct dn_trees *dn_trees_read (struct dn_span file, int n_features, struct dn_e
         < 0)
         return NULL;
     trees = dn_trees_new (n_features, (int) flat.n_rows, (int) flat.n_nodes);
-    if (!trees) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-        return NULL;
-    }
+    if (!trees)
+        return DN_NULL (dn_refuse (err, no_memory));
     if (read_all (&flat, trees, err) == 0)
         return trees;
     dn_trees_free (trees);
@@ -286,7 +273,7 @@ int dn_trees_predict (const struct dn_trees *trees,
         for (int j = 0; j < n; j++) {
             out[i + j] = (float) rows.sums[j];
             if (!isfinite (out[i + j]))
-                return dn_err_set (err, DN_E_RANGE, dn_say_err_trees_sum);
+                return dn_refuse (err, trees_sum);
         }
     }
     return 0;

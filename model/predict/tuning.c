@@ -48,7 +48,7 @@ int dn_scales_add (struct dn_scales *scales,
     int at = scales->n_rows;
 
     if (at == DN_TUNING_SCALES_MAX)
-        return dn_err_set (err, DN_E_LIMIT, dn_say_err_scales, DN_TUNING_SCALES_MAX);
+        return dn_refuse (err, scales, DN_TUNING_SCALES_MAX);
     if (dn_rows_grow (&scales->rows, at, sizeof (*scales->rows), err) < 0)
         return -1;
     for (; at > 0 && strcmp (scales->rows[at - 1].name, scale->name) > 0; at--)
@@ -70,9 +70,7 @@ static int read_scale (struct json_object *object,
                        struct dn_scale *scale,
                        struct dn_err *err)
 {
-    static const char *const known[] = {"scale", "runs", "sigma", NULL};
-
-    if (dn_json_read_keys (object, known, err) < 0
+    if (dn_json_read_keys (object, "scale runs sigma", err) < 0
         || dn_json_need_real (
                object, "scale", 1 / SCALE_MAX, SCALE_MAX, &scale->scale, err)
                < 0
@@ -115,8 +113,7 @@ static int read_scales (struct json_object *document,
                 < 0
             || read_scale (value, &scale, err) < 0
             || dn_scales_add (scales, &scale, err) < 0)
-            return dn_err_wrap (
-                err, "%s: '%s'", key, dn_quote (name, strlen (name)).text);
+            return dn_err_wrap (err, "%s: '%s'", key, DN_QUOTED (name));
     }
     return 0;
 }
@@ -126,15 +123,14 @@ static int read_constant (const char *name,
                           struct dn_tuning *tuning,
                           struct dn_err *err)
 {
-    static const char *const known[] = {"value", "shipped", "sigma", NULL};
     int field = dn_constant_find (name, strlen (name));
     struct dn_tuned_constant *tuned;
     double value;
 
     if (field < 0)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_no_constant);
+        return dn_refuse (err, no_constant);
     tuned = &tuning->tuned[field];
-    if (dn_json_read_keys (object, known, err) < 0
+    if (dn_json_read_keys (object, "value shipped sigma", err) < 0
         || dn_json_need_real (object,
                               "value",
                               dn_constant_fields[field].min,
@@ -163,8 +159,7 @@ static int read_constants (struct json_object *document,
     json_object_object_foreach (object, name, value)
     {
         if (read_constant (name, value, tuning, err) < 0)
-            return dn_err_wrap (
-                err, dn_say_at_constant, dn_quote (name, strlen (name)).text);
+            return dn_err_wrap (err, dn_say_at_constant, DN_QUOTED (name));
     }
     return 0;
 }
@@ -173,27 +168,16 @@ static int read_document (struct json_object *document,
                           struct dn_tuning *tuning,
                           struct dn_err *err)
 {
-    static const char *const known[] = {DN_TUNING_KEY,
-                                        "runs",
-                                        "constants",
-                                        "step",
-                                        "memory",
-                                        "power",
-                                        "devices",
-                                        "history",
-                                        NULL};
+    static const char known[] =
+        DN_TUNING_KEY " runs constants step memory power devices history";
     struct json_object *history = dn_json_member (document, "history");
     int64_t format;
 
     if (dn_json_need_int (document, DN_TUNING_KEY, 0, INT64_MAX, &format, err) < 0)
         return -1;
     if (format != DN_TUNING_FORMAT)
-        return dn_err_set (err,
-                           DN_E_VERSION,
-                           dn_say_err_site_format,
-                           DN_TUNING_KEY,
-                           (long long) format,
-                           DN_TUNING_FORMAT);
+        return dn_refuse (
+            err, site_format, DN_TUNING_KEY, (long long) format, DN_TUNING_FORMAT);
     if (dn_json_read_keys (document, known, err) < 0
         || dn_json_need_int (
                document, "runs", 0, (int64_t) RUNS_MAX, &tuning->runs, err)
@@ -214,18 +198,14 @@ struct dn_tuning *dn_tuning_read (struct dn_span text, struct dn_err *err)
     dn_cleanup (dn_json_free) struct json_object *document = NULL;
     struct dn_tuning *tuning;
 
-    if (text.len > DN_TUNING_MAX) {
-        dn_err_set (err, DN_E_LIMIT, dn_say_err_bundle_size, text.len, DN_TUNING_MAX);
-        return NULL;
-    }
+    if (text.len > DN_TUNING_MAX)
+        return DN_NULL (dn_refuse (err, bundle_size, text.len, DN_TUNING_MAX));
     document = dn_json_read (text, DN_BUNDLE_DEPTH_MAX, VALUES_MAX, err);
     if (!document)
         return NULL;
     tuning = dn_tuning_new ();
-    if (!tuning) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-        return NULL;
-    }
+    if (!tuning)
+        return DN_NULL (dn_refuse (err, no_memory));
     if (read_document (document, tuning, err) == 0)
         return tuning;
     dn_tuning_free (tuning);

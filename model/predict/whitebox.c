@@ -248,7 +248,7 @@ int dn_whitebox_all (const struct dn_case *c,
         malloc ((size_t) n * sizeof (*lanes));
 
     if (!lanes)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     for (int i = 0; i < n; i++) {
         struct dn_case own = *c;
 

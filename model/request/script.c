@@ -783,7 +783,7 @@ int dn_script_read (const struct dn_words *words,
         return 0;
     r = malloc (sizeof (*r)); /* a thread of slurmctld has a small stack */
     if (!r)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     memset (r, 0, offsetof (struct pass, stack[1]));
     r->job = job;
     r->words = words;

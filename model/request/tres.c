@@ -56,11 +56,10 @@ static int read_entry (struct dn_span whole, struct dn_tres *entry, struct dn_er
         part = dn_span_cut (&rest, ":=");
     }
     if (rest.text)
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           dn_say_err_tres_parts,
-                           dn_quote (whole.text, whole.len).text,
-                           entry->gpu ? "gpu[:TYPE][:COUNT]" : "cpu:COUNT");
+        return dn_refuse (err,
+                          tres_parts,
+                          DN_QUOTED_SPAN (whole),
+                          entry->gpu ? "gpu[:TYPE][:COUNT]" : "cpu:COUNT");
     return dn_int_read (part,
                         entry->gpu ? dn_say_tres_gpus : dn_say_tres_cpus,
                         0,
@@ -78,17 +77,12 @@ int dn_tres_read (const char *text, struct dn_tres_list *list, struct dn_err *er
         return 0;
     rest = (struct dn_span){text, strnlen (text, DN_TRES_MAX + 1)};
     if (rest.len > DN_TRES_MAX)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           dn_say_err_tres_long,
-                           DN_TRES_MAX,
-                           dn_quote (rest.text, rest.len).text);
+        return dn_refuse (err, tres_long, DN_TRES_MAX, DN_QUOTED_SPAN (rest));
     while (rest.text) {
         struct dn_span whole = dn_span_trim (dn_span_cut (&rest, ","));
 
         if (list->n_entries == DN_TRES_ENTRIES_MAX)
-            return dn_err_set (
-                err, DN_E_LIMIT, dn_say_err_tres_entries, DN_TRES_ENTRIES_MAX);
+            return dn_refuse (err, tres_entries, DN_TRES_ENTRIES_MAX);
         if (read_entry (whole, &list->entries[list->n_entries++], err) < 0)
             return dn_err_wrap (err, "tres");
     }

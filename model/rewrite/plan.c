@@ -64,8 +64,7 @@ static struct dn_edit *new_edit (struct draft *draft, enum dn_field field)
     if (draft->status < 0)
         return NULL;
     if (draft->patch->n_edits == DN_EDITS_MAX) {
-        draft->status =
-            dn_err_set (draft->err, DN_E_BUG, dn_say_err_edits, DN_EDITS_MAX);
+        draft->status = dn_refuse (draft->err, edits, DN_EDITS_MAX);
         return NULL;
     }
     edit = &draft->patch->edits[draft->patch->n_edits++];
@@ -97,7 +96,7 @@ static char *join (struct draft *draft,
     struct dn_buf buf;
 
     if (!text) {
-        draft->status = dn_err_set (draft->err, DN_E_NOMEM, dn_say_err_patch_memory);
+        draft->status = dn_refuse (draft->err, patch_memory);
         return NULL;
     }
     buf = dn_buf_on (text, size);

@@ -132,8 +132,7 @@ static void put_request (struct dn_buf *buf, const struct dn_story *story)
     put_number (buf, "by_gres", moved_by_gres (story) ? 1 : DN_UNSET);
     put_number (buf, "unlimited", request->time_limit_s == DN_UNLIMITED ? 1 : DN_UNSET);
     put_number (buf, "signal_s", signal_s > 0 ? signal_s : DN_UNSET);
-    put_text (
-        buf, "gpu", dn_quote (request->gpu_type, strlen (request->gpu_type)).text);
+    put_text (buf, "gpu", DN_QUOTED (request->gpu_type));
     put_number (buf,
                 "gpus",
                 request->asked_gpus == DN_UNSET ? request->n_gpus
@@ -354,5 +353,5 @@ int dn_record_write (const struct dn_story *story,
             return 0;
     }
     text[0] = '\0';
-    return dn_err_set (err, DN_E_BUG, dn_say_err_record_long, DN_RECORD_MAX);
+    return dn_refuse (err, record_long, DN_RECORD_MAX);
 }

@@ -73,15 +73,10 @@ static struct json_object *parse_record (struct dn_span text, struct dn_err *err
     struct json_object *done = record;
     int64_t version = 0;
 
-    if (!record
-        || dn_json_need_int (record, "dnnest", 0, INT32_MAX, &version, err) < 0) {
-        dn_err_wrap (err, "record");
-        return NULL;
-    }
-    if (version != 1) {
-        dn_err_set (err, DN_E_VERSION, dn_say_err_record_version, (int) version);
-        return NULL;
-    }
+    if (!record || dn_json_need_int (record, "dnnest", 0, INT32_MAX, &version, err) < 0)
+        return DN_NULL (dn_err_wrap (err, "record"));
+    if (version != 1)
+        return DN_NULL (dn_refuse (err, record_version, (int) version));
     record = NULL;
     return done;
 }
@@ -100,12 +95,12 @@ static int open_record (const char *comment,
     if (!start)
         return 0;
     if (strstr (start + 1, BEGINNING))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_record_twice);
+        return dn_refuse (err, record_twice);
     *found = (struct dn_span){start, object_length (start)};
     if (found->len == 0)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_record_endless, DN_RECORD_MAX);
+        return dn_refuse (err, record_endless, DN_RECORD_MAX);
     if (!is_all_plain (*found))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_record_bytes);
+        return dn_refuse (err, record_bytes);
     *record = parse_record (*found, err);
     return *record ? 1 : -1;
 }
@@ -575,14 +570,14 @@ static int write_line (struct json_object *record,
 
         text[0] = '\0';
         if (!json)
-            return dn_err_set (err, DN_E_NOMEM, dn_say_err_record_memory);
+            return dn_refuse (err, record_memory);
         if (write_plain (json, text))
             return 0;
         if (i < DN_N_ELEMENTS (optional))
             json_object_object_del (record, optional[i]);
     }
     text[0] = '\0';
-    return dn_err_set (err, DN_E_BUG, dn_say_err_record_long, DN_RECORD_MAX);
+    return dn_refuse (err, record_long, DN_RECORD_MAX);
 }
 
 /* The comment with its record replaced by this one. NULL with 'err'. */
@@ -598,7 +593,7 @@ static char *write_back (const char *comment,
         return NULL;
     text = replace_record (comment, old, line);
     if (!text)
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_record_memory);
+        dn_refuse (err, record_memory);
     return text;
 }
 
@@ -620,7 +615,7 @@ static struct json_object *record_to_change (const char *comment,
 
     clear (recorded);
     if (open_record (comment, text, &record, err) == 0)
-        dn_err_set (err, DN_E_SYNTAX, dn_say_err_record_none);
+        dn_refuse (err, record_none);
     if (record && read_members (record, recorded, err) < 0)
         dn_json_free (&record);
     return record;
@@ -649,10 +644,8 @@ char *dn_record_revise (const char *admin_comment,
         || dn_json_put_number (pred, "train_s", revision->likely_s) < 0
         || dn_json_put_number (pred, "p95_s", revision->p95_s) < 0
         || dn_json_put_number (pred, "p99_s", revision->p99_s) < 0
-        || dn_json_put_number (pred, "hist", revision->runs) < 0) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_record_memory);
-        return NULL;
-    }
+        || dn_json_put_number (pred, "hist", revision->runs) < 0)
+        return DN_NULL (dn_refuse (err, record_memory));
     return write_back (admin_comment, old, record, err);
 }
 
@@ -667,10 +660,8 @@ char *dn_record_note (const char *admin_comment, int64_t limit_s, struct dn_err 
         return NULL;
     if ((limit_s == DN_UNSET ? dn_json_put_number (record, "rescued", 1)
                              : add_later (record, &recorded, limit_s))
-        < 0) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_record_memory);
-        return NULL;
-    }
+        < 0)
+        return DN_NULL (dn_refuse (err, record_memory));
     return write_back (admin_comment, old, record, err);
 }
 
@@ -694,9 +685,7 @@ char *dn_record_steer (const char *admin_comment,
             || dn_json_put_number (part, "time_s", steering->limit_s) < 0
             || (steering->cap_s > 0
                 && dn_json_put_number (part, "cap_s", steering->cap_s) < 0)
-            || dn_json_put_number (part, "at_s", steering->at_s) < 0)) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_record_memory);
-        return NULL;
-    }
+            || dn_json_put_number (part, "at_s", steering->at_s) < 0))
+        return DN_NULL (dn_refuse (err, record_memory));
     return write_back (admin_comment, old, record, err);
 }

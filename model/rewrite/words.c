@@ -62,7 +62,7 @@ static void add_runs (struct dn_buf *buf, const struct dn_estimate *estimate)
 /* "a100:4", "a100" where the number is unknown, "4" without a type. */
 static void add_gpus (struct dn_buf *buf, const char *type, int64_t n_gpus)
 {
-    dn_buf_add (buf, "%s", dn_quote (type, strlen (type)).text);
+    dn_buf_add (buf, "%s", DN_QUOTED (type));
     if (n_gpus != DN_UNSET)
         dn_buf_add (buf, "%s%" PRId64, type[0] != '\0' ? ":" : "", n_gpus);
 }

@@ -135,16 +135,13 @@ static int read_note (const struct dn_note *note,
                       struct dn_err *err)
 {
     if (note->file.text && !carriers->sidecar) {
-        dn_err_set (err,
-                    DN_E_SYNTAX,
-                    dn_say_err_sidecar_unread,
-                    dn_quote (note->file.text, note->file.len).text);
+        dn_refuse (err, sidecar_unread, DN_QUOTED_SPAN (note->file));
         return dn_err_wrap (err, dn_say_at_column, (int) (note->file.text - begin) + 1);
     }
     if (!note->pairs.text)
         return 0;
     if (note->pairs.len == 0 && !note->file.text)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_metadata_none);
+        return dn_refuse (err, metadata_none);
     if (dn_spec_read_at (note->pairs, (int) (note->pairs.text - begin) + 1, spec, err)
         < 0)
         return -1;
@@ -218,7 +215,7 @@ static int read_marks (const struct dn_marks *marks,
             return dn_err_wrap (err, dn_say_at_script_line, mark->line);
     }
     if (marks->more && *state != DN_METADATA_OFF)
-        return dn_err_set (err, DN_E_LIMIT, dn_say_err_marks, DN_MARKS_MAX);
+        return dn_refuse (err, marks, DN_MARKS_MAX);
     return 0;
 }
 
@@ -235,7 +232,7 @@ int dn_spec_collect (const struct dn_carriers *carriers,
     if (*state == DN_METADATA_OFF)
         return 0;
     if (option.help)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_option_help);
+        return dn_refuse (err, option_help);
     if (carriers->marks
         && read_marks (carriers->marks, carriers->deadline, &result, state, err) < 0)
         return -1;

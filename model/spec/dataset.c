@@ -27,10 +27,7 @@ static int read_pair (const struct dn_pair *pair,
         return dn_int_read (
             value, "SampleBytes", 1, INT64_C (1000000000000), &row->sample_bytes, err);
     if (!dn_span_is (pair->key, "Decode"))
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_dataset_key,
-                           dn_quote (pair->key.text, pair->key.len).text);
+        return dn_refuse (err, dataset_key, DN_QUOTED_SPAN (pair->key));
     if (dn_enum_read (value, "Decode", &dn_decode_names, &decode, err) < 0)
         return -1;
     row->decode = (enum dn_decode) decode;
@@ -47,7 +44,7 @@ static int read_row (const struct dn_keyline *keyline,
         if (read_pair (&keyline->pairs[i], row, err) < 0)
             return -1;
     if (row->name[0] == '\0' || (row->samples == DN_UNSET && row->tokens < 0))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_dataset_row);
+        return dn_refuse (err, dataset_row);
     return 0;
 }
 
@@ -62,7 +59,7 @@ int dn_datasets_read (struct dn_span text,
     datasets->n_rows = 0;
     while ((more = dn_keyline_next (&text, &keyline, err)) > 0) {
         if (datasets->n_rows == DN_DATASETS_MAX) {
-            dn_err_set (err, DN_E_LIMIT, dn_say_err_datasets, DN_DATASETS_MAX);
+            dn_refuse (err, datasets, DN_DATASETS_MAX);
             return dn_keyline_wrap (&keyline, file, err);
         }
         if (read_row (&keyline, &datasets->rows[datasets->n_rows++], err) < 0)

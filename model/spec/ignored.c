@@ -93,7 +93,7 @@ static bool find_rest (struct dn_span rest, struct dn_buf *text)
             piece = skip (piece, WORD_LEN + 1);
         if (!is_pair (piece))
             continue;
-        dn_buf_add (text, dn_say_ignored_rest, dn_quote (piece.text, piece.len).text);
+        dn_buf_add (text, dn_say_ignored_rest, DN_QUOTED_SPAN (piece));
         return true;
     }
     return false;

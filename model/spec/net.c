@@ -31,12 +31,7 @@ static double read_number (const char **text, double max)
 
 static int fail (const char *text, struct dn_err *err)
 {
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       dn_say_err_net,
-                       dn_quote (text, strlen (text)).text,
-                       RATE_MAX,
-                       ADAPTERS_MAX);
+    return dn_refuse (err, net, DN_QUOTED (text), RATE_MAX, ADAPTERS_MAX);
 }
 
 int dn_net_read (const char *text, struct dn_net *net, struct dn_err *err)

@@ -51,10 +51,9 @@ static int apply_dataset (struct dn_spec *spec,
     if (!row) {
         if (spec->epochs < 0 || spec->samples != DN_UNSET || spec->tokens >= 0)
             return 0;
-        return dn_err_set (
+        return dn_refuse (
             err,
-            DN_E_RANGE,
-            dn_say_err_no_dataset,
+            no_dataset,
             spec->dataset,
             dn_word_meant (dn_span_of (spec->dataset), dataset_at, datasets).text);
     }
@@ -88,9 +87,9 @@ static int check_experts (const struct dn_spec *spec, struct dn_err *err)
     int64_t copies = spec->gpus / (spec->tp * spec->pp);
 
     if (copies % ep != 0)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_ep_gpus, ep, copies);
+        return dn_refuse (err, ep_gpus, ep, copies);
     if (spec->experts != DN_UNSET && spec->experts % ep != 0)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_ep_experts, ep, spec->experts);
+        return dn_refuse (err, ep_experts, ep, spec->experts);
     return 0;
 }
 
@@ -109,15 +108,14 @@ static int check_split (const struct dn_spec *spec, struct dn_err *err)
     int64_t vpp = count_of (spec->vpp);
 
     if (spec->sp == 1 && spec->tp <= 1)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_sp);
+        return dn_refuse (err, sp);
     if (vpp > 1 && spec->pp <= 1)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_vpp_pp, vpp);
+        return dn_refuse (err, vpp_pp, vpp);
     if (vpp > 1 && spec->layers != DN_UNSET
         && !are_chunks_even (spec->layers, spec->pp * vpp))
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_vpp_layers, spec->pp * vpp, spec->layers);
+        return dn_refuse (err, vpp_layers, spec->pp * vpp, spec->layers);
     if (cp > 1 && spec->seq_len != DN_UNSET && spec->seq_len % cp != 0)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_cp, cp, spec->seq_len);
+        return dn_refuse (err, cp, cp, spec->seq_len);
     return 0;
 }
 
@@ -132,29 +130,26 @@ static int check_offload (const struct dn_spec *spec, struct dn_err *err)
         return 0;
     if (spec->parallel >= (weights ? DN_PARALLEL_ZERO3 : DN_PARALLEL_ZERO1))
         return 0;
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       dn_say_err_offload,
-                       weights ? "params" : "optimizer",
-                       spec->gpus,
-                       weights ? "zero3" : dn_say_zero_stages);
+    return dn_refuse (err,
+                      offload,
+                      weights ? "params" : "optimizer",
+                      spec->gpus,
+                      weights ? "zero3" : dn_say_zero_stages);
 }
 
 static int check_gpus (const struct dn_spec *spec, struct dn_err *err)
 {
     if (spec->parallel == DN_PARALLEL_DATAPARALLEL
         && (spec->nodes > 1 || sharers (spec) > 1 || count_of (spec->ep) > 1))
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_dataparallel);
+        return dn_refuse (err, dataparallel);
     if (spec->gpus % sharers (spec) != 0)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_gpus_multiple,
-                           spec->gpus,
-                           count_of (spec->cp) > 1 ? dn_say_times_cp : "",
-                           sharers (spec));
+        return dn_refuse (err,
+                          gpus_multiple,
+                          spec->gpus,
+                          count_of (spec->cp) > 1 ? dn_say_times_cp : "",
+                          sharers (spec));
     if (spec->nodes > spec->gpus)
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_nodes_gpus, spec->nodes, spec->gpus);
+        return dn_refuse (err, nodes_gpus, spec->nodes, spec->gpus);
     return 0;
 }
 
@@ -181,14 +176,13 @@ static int resolve_batch (struct dn_spec *spec, struct dn_err *err)
     int64_t replicas = spec->gpus / sharers (spec);
 
     if (spec->batch == DN_UNSET && spec->global_batch == DN_UNSET)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_no_batch);
+        return dn_refuse (err, no_batch);
     if (spec->batch == DN_UNSET) {
         int64_t parts =
             replicas * (spec->grad_accum == DN_UNSET ? 1 : spec->grad_accum);
 
         if (spec->global_batch % parts != 0)
-            return dn_err_set (
-                err, DN_E_RANGE, dn_say_err_batch_multiple, spec->global_batch, parts);
+            return dn_refuse (err, batch_multiple, spec->global_batch, parts);
         spec->batch = spec->global_batch / parts;
     }
     if (spec->grad_accum == DN_UNSET) {
@@ -198,11 +192,10 @@ static int resolve_batch (struct dn_spec *spec, struct dn_err *err)
     }
     if (spec->global_batch != DN_UNSET
         && spec->global_batch != spec->batch * replicas * spec->grad_accum)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_batch_product,
-                           spec->global_batch,
-                           spec->batch * replicas * spec->grad_accum);
+        return dn_refuse (err,
+                          batch_product,
+                          spec->global_batch,
+                          spec->batch * replicas * spec->grad_accum);
     spec->global_batch = spec->batch * replicas * spec->grad_accum;
     return 0;
 }
@@ -239,11 +232,10 @@ int dn_spec_torch (const struct dn_spec *spec)
 static int check_software (const struct dn_spec *spec, struct dn_err *err)
 {
     if (spec->torch[0] != '\0' && dn_spec_torch (spec) < 0)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_torch, spec->torch);
+        return dn_refuse (err, torch, spec->torch);
     if (spec->seq_mean != DN_UNSET && spec->seq_len != DN_UNSET
         && spec->seq_mean > spec->seq_len)
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_seq_mean, spec->seq_mean, spec->seq_len);
+        return dn_refuse (err, seq_mean, spec->seq_mean, spec->seq_len);
     return 0;
 }
 
@@ -269,7 +261,7 @@ int dn_spec_resolve (struct dn_spec *spec,
     struct dn_spec result = *spec;
 
     if (result.model[0] == '\0' && (result.params < 0 || result.flops < 0))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_no_model);
+        return dn_refuse (err, no_model);
     if (check_software (&result, err) < 0 || apply_dataset (&result, datasets, err) < 0
         || resolve_gpus (&result, n_gpus, err) < 0 || resolve_batch (&result, err) < 0)
         return -1;

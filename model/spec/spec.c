@@ -573,11 +573,7 @@ static int read_name (const struct dn_key *key,
 
     if (!is_name (first)
         || (two && (!is_name (rest) || first.text[0] == '.' || rest.text[0] == '.')))
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           dn_say_err_spec_name,
-                           key->name,
-                           dn_quote (value.text, value.len).text);
+        return dn_refuse (err, spec_name, key->name, DN_QUOTED_SPAN (value));
     return dn_span_copy (value, out, DN_NAME_MAX, key->name, err);
 }
 
@@ -593,11 +589,7 @@ static int read_image (const struct dn_key *key,
         struct dn_span piece = dn_span_cut (&rest, "xX");
 
         if (image.n_dims == 3)
-            return dn_err_set (err,
-                               DN_E_SYNTAX,
-                               dn_say_err_image,
-                               key->name,
-                               dn_quote (value.text, value.len).text);
+            return dn_refuse (err, image, key->name, DN_QUOTED_SPAN (value));
         if (dn_int_read (piece,
                          key->name,
                          (int64_t) key->min,
@@ -619,11 +611,7 @@ static int read_time (const struct dn_key *key,
     if (dn_time_read (value, key->name, out, err) < 0)
         return -1;
     if (*out < (int64_t) key->min || *out > (int64_t) key->max)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_spec_time,
-                           key->name,
-                           dn_quote (value.text, value.len).text);
+        return dn_refuse (err, spec_time, key->name, DN_QUOTED_SPAN (value));
     return 0;
 }
 
@@ -680,7 +668,7 @@ static int read_value (const struct dn_key *key,
     case DN_KEY_IMAGE:
         return read_image (key, value, &spec->image, err);
     case DN_N_KEY_TYPES:
-        return dn_err_set (err, DN_E_BUG, dn_say_err_key_type, key->name);
+        return dn_refuse (err, key_type, key->name);
     }
     if (rc == 0)
         memcpy (member (spec, key), &out, types[key->type].size);
@@ -701,9 +689,8 @@ static int fail_unknown (struct dn_span name, struct dn_err *err)
     struct dn_quoted quoted = dn_quote (name.text, name.len);
 
     if (nearest)
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_spec_key_meant, quoted.text, nearest);
-    return dn_err_set (err, DN_E_RANGE, dn_say_err_spec_key, quoted.text);
+        return dn_refuse (err, spec_key_meant, quoted.text, nearest);
+    return dn_refuse (err, spec_key, quoted.text);
 }
 
 /* A number and one letter that is none of the suffixes: "1B". */
@@ -726,19 +713,11 @@ static int fail_value (const struct dn_key *key,
     struct dn_quoted quoted = dn_quote (value.text, value.len);
 
     if (value.text[0] == '"' || value.text[0] == '\'')
-        return dn_err_set (
-            err, DN_E_SYNTAX, dn_say_err_value_quotes, key->name, key->name);
+        return dn_refuse (err, value_quotes, key->name, key->name);
     if (other)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_value_either,
-                           key->name,
-                           quoted.text,
-                           synonym,
-                           other);
+        return dn_refuse (err, value_either, key->name, quoted.text, synonym, other);
     if ((key->type == DN_KEY_INT || key->type == DN_KEY_REAL) && has_suffix (value))
-        return dn_err_set (
-            err, DN_E_SYNTAX, dn_say_err_value_suffix, key->name, quoted.text);
+        return dn_refuse (err, value_suffix, key->name, quoted.text);
     return -1;
 }
 
@@ -808,20 +787,12 @@ static int read_words (const struct dn_key *key,
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
     if (dn_keyset_has (seen, (int) (frozen - keys)))
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_with_frozen,
-                           key->name,
-                           dn_quote (value.text, value.len).text);
+        return dn_refuse (err, with_frozen, key->name, DN_QUOTED_SPAN (value));
     dn_keyset_add (seen, (int) (frozen - keys));
     dn_buf_add (&buf, "all_but_%.*s", (int) value.len, value.text);
     if (buf.cut)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           dn_say_err_value_long,
-                           key->name,
-                           value.len,
-                           sizeof (text) - sizeof ("all_but_"));
+        return dn_refuse (
+            err, value_long, key->name, value.len, sizeof (text) - sizeof ("all_but_"));
     spec->trainable = -1;
     return read_name (key, dn_span_of (text), spec->frozen, err);
 }
@@ -875,9 +846,9 @@ static int read_pair (struct dn_span pair,
     if (!key)
         return fail_unknown (name, err);
     if (!value.text || value.len == 0)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_no_value, key->name, key->name);
+        return dn_refuse (err, no_value, key->name, key->name);
     if (dn_keyset_has (seen, (int) (key - keys)))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_given_twice, key->name);
+        return dn_refuse (err, given_twice, key->name);
     dn_keyset_add (seen, (int) (key - keys));
     *at = place;
     if (dn_key_takes_words (key) && is_letter (value.text[0]))
@@ -923,8 +894,7 @@ int dn_spec_read_at (struct dn_span text,
     struct dn_err all = {0};
 
     if (text.len > DN_METADATA_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_metadata_long, text.len, DN_METADATA_MAX);
+        return dn_refuse (err, metadata_long, text.len, DN_METADATA_MAX);
     while (rest.text && rest.len > 0) {
         struct dn_span pair = dn_spec_cut (&rest);
         struct dn_err one = {0};

@@ -94,7 +94,7 @@ static int set (spank_t spank, const char *name, const char *value, struct dn_er
 
     if (rc == ESPANK_SUCCESS)
         return 0;
-    return dn_err_set (err, DN_E_IO, dn_say_err_option_carry, spank_strerror (rc));
+    return dn_refuse (err, option_carry, spank_strerror (rc));
 }
 
 /* Check the option and pass it on: the sidecar, and the other keys. */

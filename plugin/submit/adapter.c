@@ -377,19 +377,14 @@ static int check_number (job_desc_msg_t *desc,
     bool replaces = edit->field == DN_FIELD_MEM_PER_NODE && now == DN_UNSET;
 
     if (now != edit->old_number && !replaces)
-        return dn_err_set (err,
-                           DN_E_BUG,
-                           dn_say_err_field_is,
-                           name,
-                           (long long) now,
-                           (long long) edit->old_number);
+        return dn_refuse (
+            err, field_is, name, (long long) now, (long long) edit->old_number);
     if (edit->new_number < 1 || edit->new_number > max_number (edit->field))
-        return dn_err_set (err,
-                           DN_E_BUG,
-                           dn_say_err_field_range,
-                           name,
-                           (long long) edit->new_number,
-                           (long long) max_number (edit->field));
+        return dn_refuse (err,
+                          field_range,
+                          name,
+                          (long long) edit->new_number,
+                          (long long) max_number (edit->field));
     return 0;
 }
 
@@ -431,9 +426,9 @@ static int stage_env (const job_desc_msg_t *desc,
     if (n == 0)
         return 0;
     if (!desc->environment || desc->env_size >= NO_VAL - n)
-        return dn_err_set (err, DN_E_BUG, dn_say_err_env_none);
+        return dn_refuse (err, env_none);
     staging->env = dn_host_texts (desc->env_size + n);
-    return staging->env ? 0 : dn_err_set (err, DN_E_NOMEM, dn_say_err_env_memory);
+    return staging->env ? 0 : dn_refuse (err, env_memory);
 }
 
 static int stage_text (job_desc_msg_t *desc,
@@ -449,13 +444,13 @@ static int stage_text (job_desc_msg_t *desc,
         place = &staging->env[desc->env_size + staging->n_new];
 
     if (!place || !edit->new_text || !is_same_text (*place, edit->old_text))
-        return dn_err_set (err, DN_E_BUG, dn_say_err_field_text, name);
+        return dn_refuse (err, field_text, name);
     for (int i = 0; i < staging->n_entries; i++)
         if (staging->entries[i].place == place)
-            return dn_err_set (err, DN_E_BUG, dn_say_err_field_twice, name);
+            return dn_refuse (err, field_twice, name);
     text = dn_host_dup (edit->new_text);
     if (!text)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, name);
+        return dn_refuse (err, no_memory_for, name);
     staging->n_new += is_new_variable (edit);
     staging->entries[staging->n_entries].place = place;
     staging->entries[staging->n_entries++].text = text;

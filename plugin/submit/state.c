@@ -200,10 +200,8 @@ static struct dn_state_part *load_part (const char *conf,
     struct dn_load_paths paths = dn_load_default_paths ();
     struct dn_state_part *part = calloc (1, sizeof (*part));
 
-    if (!part) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, conf);
-        return NULL;
-    }
+    if (!part)
+        return DN_NULL (dn_refuse (err, no_memory_for, conf));
     paths.conf = conf;
     *part = (struct dn_state_part){.n_users = 1, .since = time (NULL)};
     part->site = dn_load_site (&paths, context, err);
@@ -357,7 +355,7 @@ static struct dn_state_part *read_part (enum dn_view_file file,
         *part = (struct dn_state_part){.n_users = 1, .content = content};
         return part;
     }
-    dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path);
+    dn_refuse (err, no_memory_for, path);
     dn_view_free (&content);
     return NULL;
 }

@@ -206,7 +206,7 @@ static int find_sidecar (const struct dn_site *site,
     const size_t max = DN_SIDECAR_HANDOVER_MAX;
 
     if (job->sidecar && strnlen (job->sidecar, max + 1) > max)
-        return dn_err_set (err, DN_E_LIMIT, dn_say_err_sidecar_large, max);
+        return dn_refuse (err, sidecar_large, max);
     if (dn_carry_comment (job, site->sidecar_dir, text, err) < 0)
         return -1;
     if (*text)
@@ -238,7 +238,7 @@ static void advise (const struct turn *turn,
     struct dn_advice *advice = dn_advice_new ();
 
     if (!advice)
-        dn_err_set (&err, DN_E_NOMEM, dn_say_err_no_memory);
+        dn_refuse (&err, no_memory);
     if (!advice || find_sidecar (state->site, job, &sidecar, &err) < 0
         || dn_advise (state->site,
                       &state->view,

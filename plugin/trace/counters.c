@@ -235,7 +235,7 @@ static int replace (const char *path, const struct dn_buf *text, struct dn_err *
 
     dn_buf_add (&buf, "%s.new", path);
     if (buf.cut)
-        return dn_err_set (err, DN_E_LIMIT, dn_say_err_counters_path);
+        return dn_refuse (err, counters_path);
     if (write_new (beside, text) && rename (beside, path) == 0)
         return 0;
     dn_file_fail (path, dn_say_file_written, err);
@@ -252,7 +252,7 @@ int dn_counters_write (struct dn_counters *counters,
     struct dn_buf buf;
 
     if (!text)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path);
+        return dn_refuse (err, no_memory_for, path);
     buf = dn_buf_on (text, TEXT_MAX);
     add_gauges (&buf, gauges);
     for (size_t i = 0; i < DN_N_ELEMENTS (families); i++)

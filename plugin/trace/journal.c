@@ -38,16 +38,15 @@ static int check_file (int fd, const char *path, struct dn_err *err)
     if (fstat (fd, &st) < 0)
         return dn_file_fail (path, dn_say_file_examined, err);
     if (!S_ISREG (st.st_mode))
-        return dn_err_set (err, DN_E_IO, dn_say_err_file_kind, path);
+        return dn_refuse (err, file_kind, path);
     if (st.st_uid != geteuid ())
-        return dn_err_set (err,
-                           DN_E_IO,
-                           dn_say_err_file_owner,
-                           path,
-                           (unsigned long) st.st_uid,
-                           (unsigned long) geteuid ());
+        return dn_refuse (err,
+                          file_owner,
+                          path,
+                          (unsigned long) st.st_uid,
+                          (unsigned long) geteuid ());
     if (st.st_nlink > 1)
-        return dn_err_set (err, DN_E_IO, dn_say_err_file_links, path);
+        return dn_refuse (err, file_links, path);
     return 0;
 }
 
@@ -144,5 +143,5 @@ int dn_journal_append (struct dn_journal *journal, const char *line, struct dn_e
     if (fstat (journal->fd, &st) < 0 || st.st_size < written
         || ftruncate (journal->fd, st.st_size - written) < 0)
         return dn_file_fail (journal->path, dn_say_file_remains, err);
-    return dn_err_set (err, DN_E_IO, dn_say_err_file_full, journal->path);
+    return dn_refuse (err, file_full, journal->path);
 }

@@ -18,12 +18,13 @@ TOKEN = re.compile(r"""/\*.*?\*/ | ^\#\s*include[^\n]* | ^_Static_assert.*?; | \
     | ^static\ const\ struct\ dn_(gpu_)?key\ (gpu_)?keys\[\]\ =\ \{.*?^\};
     | ^(static\ )?const\ struct\ dn_(feature_key|constant_field)\ \w+\[\w+\]\ =\ \{.*?^\}; | '(?:[^'\\]|\\.)+'
     | "(?:[^"\\]|\\.)*" (?:\s* (?:PRI\w+ \s*)? "(?:[^"\\]|\\.)*")* (?:\s*PRI\w+)?""", re.X | re.S | re.M)
-# Not said to anyone: the help of keys, options, tasks and metrics, what a digest begins
-# with, words that are looked for in scripts, and what SQL and other programs read. Nor
+# Not said to anyone: keys of JSON, the help of keys, options, tasks and metrics, what a
+# digest begins with, words that are looked for in scripts, and what SQL and other programs read. Nor
 # what is said of each constant and feature: TOKEN skips their tables.
 SILENT = [
     (r"model/base/base\.h", r"a name for each constant"),
     (r"model/graph/(adapters|tune)\.c", r"[a-z0-9]+([ _][a-z0-9]+)*"),
+    (r"model/(graph/(network|sidecar)|predict/(history_json|tuning))\.c", r" ?[a-z_]+( [a-z_]+)*"),
     (r"model/policy/rules\.h|plugin/submit/versions\.h", r".*"),
     (r"model/policy/scope\.c", r".*(of the job|job names|of its owner).*"),
     (r"model/policy/control\.c", r"dnnest control group %d"),
@@ -109,13 +110,20 @@ is 'a line of the log elsewhere is found' \
     "$(printf 'dn_log (DN_LOG_INFO,\n        "guard: %%s",\n        text);\n' | logged -)" \
     'dn_log (DN_LOG_INFO, "guard: %s"'
 
-ids() { sed -nE 's/^DN_(MESSAGE|LISTED) \([A-Z]+, ([a-z0-9_]+),.*/\2/p' "$top/$CATALOGUE"; }
+ids() {
+    sed -nE -e 's/^DN_(MESSAGE|LISTED) \([A-Z]+, ([a-z0-9_]+),.*/\2/p' \
+        -e 's/^DN_ERROR \([A-Z]+, ([a-z0-9_]+),.*/err_\1/p' "$top/$CATALOGUE"
+}
 ok 'the catalogue has messages' test "$(ids | wc -l)" -gt 150
-# used: the ids in the code; a reason is also made by DN_REASON (id, ...)
+# used: the ids in the code; a reason is also made by DN_REASON (id, ...), and an error by
+# dn_refuse (err, id, ...)
 used() {
     (cd "$top" && find host jobs learn model plugin daemon guard -name '*.c' -exec cat {} + \
         | tr -s ' \n' ' ' | grep -oE '(dn_say_|DN_REASON_|DN_REASON \( ?)[a-z0-9_]+' \
-        | sed -E 's/^(dn_say_|DN_REASON_|DN_REASON \( ?)//' | sort -u)
+        | sed -E 's/^(dn_say_|DN_REASON_|DN_REASON \( ?)//'
+    cd "$top" && find host jobs learn model plugin daemon guard -name '*.c' -exec cat {} + \
+        | tr -s ' \n' ' ' | grep -oE 'dn_(build_)?refuse \( ?[^,]+, [a-z0-9_]+' \
+        | sed -E 's/.*, /err_/') | sort -u
 }
 is 'each message is used' "$(comm -13 <(used) <(ids | sort))" ''
 ok 'the compiler checks formats, also that they are not variables' \

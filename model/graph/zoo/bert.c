@@ -241,7 +241,7 @@ static void add_masked_lm (struct dn_build *build,
     double masked = DN_WANT (build, tgt_len, ceil (share * tokens));
 
     if (masked > tokens)
-        dn_build_fail (build, DN_E_RANGE, dn_say_err_zoo_masked, masked, tokens);
+        dn_build_refuse (build, zoo_masked, masked, tokens);
     if (masked < tokens) {
         build->at.dim[0] = masked;
         dn_build_copy (build);

@@ -550,13 +550,8 @@ static void add_blocks (struct dn_build *build,
     }
     dense = DN_WANT (build, dense_layers, fmin (row->dense, body->layers));
     if (dense > body->layers)
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       dn_say_err_net_most,
-                       "dense_layers",
-                       dense,
-                       "layers",
-                       body->layers);
+        dn_build_refuse (
+            build, net_most, "dense_layers", dense, "layers", body->layers);
     /* Nothing has the inner size of the dense part. */
     if (dense <= 0 && experts.ffn > 0)
         build->wanted = dn_keyset_minus (build->wanted, DN_KEYSET (ffn));

@@ -205,8 +205,7 @@ static void add_mlp (struct dn_build *build)
         build->spec->layers != DN_UNSET || build->spec->embed_dim != DN_UNSET;
 
     if (layers > DEPTH_MAX)
-        dn_build_fail (
-            build, DN_E_RANGE, dn_say_err_zoo_layers, layers, 1, DEPTH_MAX, "ncf");
+        dn_build_refuse (build, zoo_layers, layers, 1, DEPTH_MAX, "ncf");
     for (int i = 0; i < layers && !build->failed; i++)
         add_rectified (build,
                        halving || i >= (int) DN_N_ELEMENTS (usual)
@@ -271,8 +270,7 @@ static DN_COLD void build_unet (struct dn_build *build, const void *row)
 
     (void) row;
     if (depth > DEPTH_MAX)
-        dn_build_fail (
-            build, DN_E_RANGE, dn_say_err_zoo_layers, depth, 1, DEPTH_MAX, "unet");
+        dn_build_refuse (build, zoo_layers, depth, 1, DEPTH_MAX, "unet");
     dn_build_image (build, 1, 572, 2);
     add_convs (build, channels);
     for (int i = 0; i < depth && !build->failed; i++) {

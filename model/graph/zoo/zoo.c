@@ -176,13 +176,13 @@ static int fail_unknown (const struct dn_networks *networks,
     if (dn_deadline_check (deadline, dn_say_names_like_model, err) < 0)
         return -1;
     if (name[0] == '\0')
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_zoo_none);
+        return dn_refuse (err, zoo_none);
     kin = dn_name_kin (dn_kins, name, dn_model_at, networks);
     nearest = kin ? kin : dn_name_nearest (name, dn_model_at, networks);
     if (!nearest)
         nearest = kin = dn_model_class (name);
     if (!nearest)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_zoo_unknown, quoted.text);
+        return dn_refuse (err, zoo_unknown, quoted.text);
     return dn_err_set (err,
                        DN_E_RANGE,
                        !kin             ? dn_say_err_zoo_meant
