@@ -41,8 +41,11 @@ static int read_member (const char *dir,
     if (dn_load_member (dir, name, &text, &len, err) < 0)
         return -1;
     *digest = dn_digest_of ((struct dn_span){text, len});
-    *json = dn_json_read (
-        (struct dn_span){text, len}, DN_BUNDLE_DEPTH_MAX, DN_MANIFEST_VALUES_MAX, err);
+    *json = dn_json_read_by ((struct dn_span){text, len},
+                             DN_BUNDLE_DEPTH_MAX,
+                             DN_MANIFEST_VALUES_MAX,
+                             NULL,
+                             err);
     return *json ? 0 : -1;
 }
 

@@ -87,7 +87,7 @@ static void add_names (char list[LIST_MAX],
     while ((name = dn_span_cut (&rest, ",")).text) {
         size_t len = strlen (list);
 
-        if (name.len == 0 || dn_span_listed (name, other) != common
+        if (name.len == 0 || dn_list_has (other, name) != common
             || len + name.len + 2 > LIST_MAX)
             continue;
         if (len > 0)

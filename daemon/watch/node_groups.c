@@ -103,7 +103,7 @@ static void intersect (char list[LIST_MAX], const char *other)
     memset (list, 0, LIST_MAX);
     rest = dn_span_of (copy);
     while ((name = dn_span_cut (&rest, ",")).text)
-        if (name.len > 0 && dn_span_listed (name, other))
+        if (name.len > 0 && dn_list_has (other, name))
             add_name (list, name);
 }
 

@@ -91,7 +91,7 @@ static bool lists_meet (const char *a, const char *b)
     struct dn_span one;
 
     while ((one = dn_span_cut (&rest, ",")).text)
-        if (dn_span_listed (one, b))
+        if (dn_list_has (b, one))
             return true;
     return false;
 }

@@ -15,18 +15,21 @@
 #define DN_ERR_TEXT_MAX 240
 
 /* What the caller may do about it. */
+/* clang-format off */
+#define DN_ERRORS(ROW)                                                                 \
+    ROW (E_NONE, "none")                                                               \
+    ROW (E_NOMEM, "memory") /* try later */                                            \
+    ROW (E_IO, "file") /* look at the file system */                                   \
+    ROW (E_SYNTAX, "syntax") /* the text does not follow the grammar */                \
+    ROW (E_RANGE, "range") /* a value is outside of its range, or a name is unknown */ \
+    ROW (E_LIMIT, "limit") /* larger than a limit of limits.h */                       \
+    ROW (E_VERSION, "version") /* made by another version */                           \
+    ROW (E_TIME, "time") /* not done by its deadline */                                \
+    ROW (E_BUG, "bug") /* cannot happen */
 enum dn_errc {
-    DN_E_NONE,
-    DN_E_NOMEM,   /* try later */
-    DN_E_IO,      /* look at the file system */
-    DN_E_SYNTAX,  /* the text does not follow the grammar */
-    DN_E_RANGE,   /* a value is outside of its range, or a name is unknown */
-    DN_E_LIMIT,   /* larger than a limit of limits.h */
-    DN_E_VERSION, /* made by another version */
-    DN_E_TIME,    /* not done by its deadline */
-    DN_E_BUG,     /* cannot happen */
-    DN_N_ERRORS
+    DN_ERRORS (DN_ENUM_CONSTANT) DN_N_ERRORS
 };
+/* clang-format on */
 
 struct dn_err {
     enum dn_errc code;

@@ -286,14 +286,6 @@ static bool has_more_values (struct dn_span text, size_t n_values)
 #define ROOM        65536
 #define ROOM_FACTOR 16
 
-struct json_object *dn_json_read (struct dn_span text,
-                                  int depth,
-                                  size_t n_values,
-                                  struct dn_err *err)
-{
-    return dn_json_read_by (text, depth, n_values, NULL, err);
-}
-
 struct json_object *dn_json_read_by (struct dn_span text,
                                      int depth,
                                      size_t n_values,

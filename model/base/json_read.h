@@ -27,19 +27,15 @@ struct json_object;
 /* Parse the whole of 'text', an object nested at most 'depth' deep, the innermost
  * number counted. A text that may have more than 'n_values' values is refused before
  * json-c parses it. Return the object, to be freed with json_object_put (), or NULL
- * with 'err'.
+ * with 'err': DN_E_TIME when the deadline (NULL: none) has passed.
  */
-struct json_object *dn_json_read (struct dn_span text,
-                                  int depth,
-                                  size_t n_values,
-                                  struct dn_err *err);
-
-/* The same by a deadline (NULL: none); DN_E_TIME when it has passed. */
 struct json_object *dn_json_read_by (struct dn_span text,
                                      int depth,
                                      size_t n_values,
                                      const struct dn_deadline *deadline,
                                      struct dn_err *err) DN_COLD;
+#define dn_json_read(text, depth, n_values, err)                                       \
+    dn_json_read_by (text, depth, n_values, NULL, err)
 
 /* json_object_put () for dn_cleanup. */
 void dn_json_free (struct json_object **json);

@@ -51,17 +51,6 @@ bool dn_span_is (struct dn_span span, const char *word)
     return span.text && dn_word_equal (span.text, span.len, word, strlen (word));
 }
 
-bool dn_span_listed (struct dn_span span, const char *list)
-{
-    struct dn_span rest = dn_span_of (list);
-    struct dn_span one;
-
-    while ((one = dn_span_cut (&rest, ",")).text)
-        if (one.len == span.len && memcmp (one.text, span.text, one.len) == 0)
-            return true;
-    return false;
-}
-
 /* Length of 'text' before the first of 'separators' or a NUL. A single separator is
  * searched with memchr (), since a script may have a megabyte of lines.
  */

@@ -17,9 +17,6 @@ struct dn_span dn_span_of (const char *text);
 struct dn_span dn_span_trim (struct dn_span span);
 bool dn_span_is (struct dn_span span, const char *word);
 
-/* Is it one of "a,b,c"? Case counts. */
-bool dn_span_listed (struct dn_span span, const char *list);
-
 /* Cut the next piece that ends at one of 'separators' off 'rest' and return it. Return
  * a span with text NULL when nothing is left. "a,,b" has three pieces.
  */

@@ -14,48 +14,61 @@
 #include "base/deadline.h"
 #include "spec/spec.h"
 
+/* clang-format off */
+#define DN_OP_KINDS(ROW)                                                               \
+    ROW (OP_UNKNOWN, "unknown")                                                        \
+    ROW (OP_CONV, "conv") /* any convolution; groups > 1 for grouped and depthwise */  \
+    ROW (OP_LINEAR, "linear") /* a matrix product with weights */                      \
+    ROW (OP_MATMUL, "matmul") /* a batched product of two activations */               \
+    ROW (OP_ATTENTION, "attention") /* softmax (q k) v, in whatever kernels */         \
+    ROW (OP_EMBEDDING, "embedding") /* a gather of rows */                             \
+    ROW (OP_RNN, "rnn") /* one recurrent layer, all its time steps */                  \
+    ROW (OP_NORM, "norm") /* batch, layer, group normalisation */                      \
+    ROW (OP_ACTIVATION, "activation") /* element-wise with one input */                \
+    /* element-wise with two inputs: residual additions, products */                   \
+    ROW (OP_ELEMENTWISE, "elementwise")                                                \
+    ROW (OP_SOFTMAX, "softmax")                                                        \
+    ROW (OP_POOL, "pool")                                                              \
+    ROW (OP_DROPOUT, "dropout")                                                        \
+    ROW (OP_COPY, "copy") /* transposes, concatenations, padding, interpolation */     \
+    ROW (OP_LOSS, "loss")
 enum dn_op_kind {
-    DN_OP_UNKNOWN,
-    DN_OP_CONV,        /* any convolution; groups > 1 for grouped and depthwise */
-    DN_OP_LINEAR,      /* a matrix product with weights */
-    DN_OP_MATMUL,      /* a batched product of two activations */
-    DN_OP_ATTENTION,   /* softmax (q k) v, in whatever kernels */
-    DN_OP_EMBEDDING,   /* a gather of rows */
-    DN_OP_RNN,         /* one recurrent layer, all its time steps */
-    DN_OP_NORM,        /* batch, layer, group normalisation */
-    DN_OP_ACTIVATION,  /* element-wise with one input */
-    DN_OP_ELEMENTWISE, /* element-wise with two inputs: residual additions, products */
-    DN_OP_SOFTMAX,
-    DN_OP_POOL,
-    DN_OP_DROPOUT,
-    DN_OP_COPY, /* transposes, concatenations, padding, interpolation */
-    DN_OP_LOSS,
-    DN_N_OP_KINDS
+    DN_OP_KINDS (DN_ENUM_CONSTANT) DN_N_OP_KINDS
 };
+/* clang-format on */
 
 extern const struct dn_names dn_op_kind_names;
 
 /* What a linear layer does in a transformer, which its builder knows. */
+/* clang-format off */
+#define DN_ROLES(ROW)                                                                  \
+    ROW (ROLE_OTHER, "")                                                               \
+    ROW (ROLE_QUERY, "query")                                                          \
+    ROW (ROLE_KEY, "key")                                                              \
+    ROW (ROLE_VALUE, "value")                                                          \
+    /* half of the repetitions give keys, the others values */                         \
+    ROW (ROLE_KEY_VALUE, "key_value")                                                  \
+    ROW (ROLE_QKV, "qkv") /* queries, keys and values in one layer */                  \
+    ROW (ROLE_ATTENTION_OUT, "attention_out")                                          \
+    ROW (ROLE_GATE, "gate") /* of a gated feed-forward part: what is activated */      \
+    ROW (ROLE_UP, "up")                                                                \
+    ROW (ROLE_DOWN, "down")
 enum dn_role {
-    DN_ROLE_OTHER,
-    DN_ROLE_QUERY,
-    DN_ROLE_KEY,
-    DN_ROLE_VALUE,
-    DN_ROLE_KEY_VALUE, /* half of the repetitions give keys, the others values */
-    DN_ROLE_QKV,       /* queries, keys and values in one layer */
-    DN_ROLE_ATTENTION_OUT,
-    DN_ROLE_GATE, /* of a gated feed-forward part: what is activated */
-    DN_ROLE_UP,
-    DN_ROLE_DOWN
+    DN_ROLES (DN_ENUM_CONSTANT)
 };
+/* clang-format on */
 
 /* A part of a network that frozen= can name. */
+/* clang-format off */
+#define DN_PARTS(ROW)                                                                  \
+    ROW (PART_BODY, "")                                                                \
+    ROW (PART_ENCODER, "encoder")                                                      \
+    ROW (PART_DECODER, "decoder")                                                      \
+    ROW (PART_HEAD, "head")
 enum dn_part {
-    DN_PART_BODY,
-    DN_PART_ENCODER,
-    DN_PART_DECODER,
-    DN_PART_HEAD
+    DN_PARTS (DN_ENUM_CONSTANT)
 };
+/* clang-format on */
 
 /* One forward operator (or 'repeat' equal ones). Per sample, elements not bytes, one
  * multiply-add = 2 FLOPs. A product is (m, k) x (k, n), 'batches' times; a convolution
@@ -156,19 +169,16 @@ struct dn_networks;
 
 /* Build the graph that 'spec' describes: a name of the zoo or of 'networks' (NULL:
  * none), a family with its sizes, or params/flops/activations. Return 0, or -1 with
- * 'err' set and 'graph' empty; the caller frees it with dn_graph_free ().
+ * 'err' set and 'graph' empty; the caller frees it with dn_graph_free (). DN_E_TIME
+ * when the deadline (NULL: none) has passed.
  */
-int dn_graph_build (const struct dn_networks *networks,
-                    const struct dn_spec *spec,
-                    struct dn_graph *graph,
-                    struct dn_err *err);
-
-/* The same by a deadline (NULL: none); DN_E_TIME when it has passed. */
 int dn_graph_build_by (const struct dn_networks *networks,
                        const struct dn_spec *spec,
                        const struct dn_deadline *deadline,
                        struct dn_graph *graph,
                        struct dn_err *err) DN_COLD;
+#define dn_graph_build(networks, spec, graph, err)                                     \
+    dn_graph_build_by (networks, spec, NULL, graph, err)
 
 /* At most 'share' (0 to 1) of all parameters learns; it is not known which. The others
  * count as frozen. The work of their weights' gradients is left out as far as every

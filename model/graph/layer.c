@@ -14,31 +14,7 @@
 #include "base/messages.h"
 #include "graph/build.h"
 
-static const char *const kind_text[] = {
-    [DN_LAYER_UNKNOWN] = "unknown",
-    [DN_LAYER_CONV1D] = "conv1d",
-    [DN_LAYER_CONV2D] = "conv2d",
-    [DN_LAYER_CONV3D] = "conv3d",
-    [DN_LAYER_CONV_TRANSPOSE] = "conv_transpose",
-    [DN_LAYER_LINEAR] = "linear",
-    [DN_LAYER_MATMUL] = "matmul",
-    [DN_LAYER_ATTENTION] = "attention",
-    [DN_LAYER_EMBEDDING] = "embedding",
-    [DN_LAYER_RNN] = "rnn",
-    [DN_LAYER_BATCHNORM] = "batchnorm",
-    [DN_LAYER_LAYERNORM] = "layernorm",
-    [DN_LAYER_GROUPNORM] = "groupnorm",
-    [DN_LAYER_ACTIVATION] = "activation",
-    [DN_LAYER_ELEMENTWISE] = "elementwise",
-    [DN_LAYER_SOFTMAX] = "softmax",
-    [DN_LAYER_POOL] = "pool",
-    [DN_LAYER_REDUCE] = "reduce",
-    [DN_LAYER_CONCAT] = "concat",
-    [DN_LAYER_COPY] = "copy",
-    [DN_LAYER_DROPOUT] = "dropout",
-    [DN_LAYER_LOSS] = "loss",
-    [DN_LAYER_OTHER] = "other",
-};
+static const char *const kind_text[] = {DN_LAYER_KINDS (DN_ENUM_WORD)};
 
 const struct dn_names dn_layer_kind_names = DN_NAMES (kind_text, DN_N_LAYER_KINDS);
 
@@ -383,34 +359,11 @@ static void make_other (struct making *making)
 /* The operator of each kind, and what fills it; NULL: it reads and writes its
  * activation, and computes very little.
  */
+#define KIND(constant, word, op, make) [DN_##constant] = {DN_OP_##op, make},
 static const struct {
     enum dn_op_kind op;
     void (*make) (struct making *making);
-} kinds[DN_N_LAYER_KINDS] = {
-    [DN_LAYER_UNKNOWN] = {DN_OP_COPY, NULL},
-    [DN_LAYER_CONV1D] = {DN_OP_CONV, make_conv},
-    [DN_LAYER_CONV2D] = {DN_OP_CONV, make_conv},
-    [DN_LAYER_CONV3D] = {DN_OP_CONV, make_conv},
-    [DN_LAYER_CONV_TRANSPOSE] = {DN_OP_CONV, make_conv},
-    [DN_LAYER_LINEAR] = {DN_OP_LINEAR, make_linear},
-    [DN_LAYER_MATMUL] = {DN_OP_MATMUL, make_matmul},
-    [DN_LAYER_ATTENTION] = {DN_OP_ATTENTION, make_attention},
-    [DN_LAYER_EMBEDDING] = {DN_OP_EMBEDDING, make_embedding},
-    [DN_LAYER_RNN] = {DN_OP_RNN, make_rnn},
-    [DN_LAYER_BATCHNORM] = {DN_OP_NORM, NULL},
-    [DN_LAYER_LAYERNORM] = {DN_OP_NORM, NULL},
-    [DN_LAYER_GROUPNORM] = {DN_OP_NORM, NULL},
-    [DN_LAYER_ACTIVATION] = {DN_OP_ACTIVATION, NULL},
-    [DN_LAYER_ELEMENTWISE] = {DN_OP_ELEMENTWISE, NULL},
-    [DN_LAYER_SOFTMAX] = {DN_OP_SOFTMAX, NULL},
-    [DN_LAYER_POOL] = {DN_OP_POOL, NULL},
-    [DN_LAYER_REDUCE] = {DN_OP_POOL, NULL},
-    [DN_LAYER_CONCAT] = {DN_OP_COPY, NULL},
-    [DN_LAYER_COPY] = {DN_OP_COPY, NULL},
-    [DN_LAYER_DROPOUT] = {DN_OP_DROPOUT, NULL},
-    [DN_LAYER_LOSS] = {DN_OP_LOSS, NULL},
-    [DN_LAYER_OTHER] = {DN_OP_COPY, make_other},
-};
+} kinds[DN_N_LAYER_KINDS] = {DN_LAYER_KINDS (KIND)};
 
 /* A weight and a bias, as most layers with parameters have. */
 double dn_layer_tensors (const struct dn_layer *layer)
@@ -465,13 +418,6 @@ static void measure_input (const struct dn_layers *layers, struct dn_graph *grap
         graph->input = dn_layer_in (&layers->list[i]);
     graph->input_bytes =
         layers->input_bytes >= 0 ? layers->input_bytes : 4 * graph->input;
-}
-
-int dn_layers_graph (const struct dn_layers *layers,
-                     struct dn_graph *graph,
-                     struct dn_err *err)
-{
-    return dn_layers_graph_by (layers, NULL, graph, err);
 }
 
 int dn_layers_graph_by (const struct dn_layers *layers,

@@ -12,33 +12,39 @@
 
 #include "graph/graph.h"
 
+/* clang-format off */
+#define DN_LAYER_KINDS(ROW)                                                            \
+    ROW (LAYER_UNKNOWN, "unknown", COPY, NULL)                                         \
+    ROW (LAYER_CONV1D, "conv1d", CONV, make_conv)                                      \
+    ROW (LAYER_CONV2D, "conv2d", CONV, make_conv)                                      \
+    ROW (LAYER_CONV3D, "conv3d", CONV, make_conv)                                      \
+    ROW (LAYER_CONV_TRANSPOSE, "conv_transpose", CONV, make_conv)                      \
+    ROW (LAYER_LINEAR, "linear", LINEAR, make_linear)                                  \
+    /* (.., m, k) x (.., k, n) of two activations */                                   \
+    ROW (LAYER_MATMUL, "matmul", MATMUL, make_matmul)                                  \
+    /* softmax (q k) v of (heads, tokens, size), without layers; keys and values may   \
+     * have fewer heads */                                                             \
+    ROW (LAYER_ATTENTION, "attention", ATTENTION, make_attention)                      \
+    ROW (LAYER_EMBEDDING, "embedding", EMBEDDING, make_embedding)                      \
+    ROW (LAYER_RNN, "rnn", RNN, make_rnn)                                              \
+    ROW (LAYER_BATCHNORM, "batchnorm", NORM, NULL)                                     \
+    ROW (LAYER_LAYERNORM, "layernorm", NORM, NULL)                                     \
+    ROW (LAYER_GROUPNORM, "groupnorm", NORM, NULL)                                     \
+    ROW (LAYER_ACTIVATION, "activation", ACTIVATION, NULL)                             \
+    ROW (LAYER_ELEMENTWISE, "elementwise", ELEMENTWISE, NULL)                          \
+    ROW (LAYER_SOFTMAX, "softmax", SOFTMAX, NULL)                                      \
+    ROW (LAYER_POOL, "pool", POOL, NULL)                                               \
+    ROW (LAYER_REDUCE, "reduce", POOL, NULL)                                           \
+    ROW (LAYER_CONCAT, "concat", COPY, NULL)                                           \
+    ROW (LAYER_COPY, "copy", COPY, NULL)                                               \
+    ROW (LAYER_DROPOUT, "dropout", DROPOUT, NULL)                                      \
+    ROW (LAYER_LOSS, "loss", LOSS, NULL)                                               \
+    /* 'flops' and 'bytes' are all that is known */                                    \
+    ROW (LAYER_OTHER, "other", COPY, make_other)
 enum dn_layer_kind {
-    DN_LAYER_UNKNOWN,
-    DN_LAYER_CONV1D,
-    DN_LAYER_CONV2D,
-    DN_LAYER_CONV3D,
-    DN_LAYER_CONV_TRANSPOSE,
-    DN_LAYER_LINEAR,
-    DN_LAYER_MATMUL,    /* (.., m, k) x (.., k, n) of two activations */
-    DN_LAYER_ATTENTION, /* softmax (q k) v of (heads, tokens, size), without layers;
-                           keys and values may have fewer heads */
-    DN_LAYER_EMBEDDING,
-    DN_LAYER_RNN,
-    DN_LAYER_BATCHNORM,
-    DN_LAYER_LAYERNORM,
-    DN_LAYER_GROUPNORM,
-    DN_LAYER_ACTIVATION,
-    DN_LAYER_ELEMENTWISE,
-    DN_LAYER_SOFTMAX,
-    DN_LAYER_POOL,
-    DN_LAYER_REDUCE,
-    DN_LAYER_CONCAT,
-    DN_LAYER_COPY,
-    DN_LAYER_DROPOUT,
-    DN_LAYER_LOSS,
-    DN_LAYER_OTHER, /* 'flops' and 'bytes' are all that is known */
-    DN_N_LAYER_KINDS
+    DN_LAYER_KINDS (DN_ENUM_CONSTANT) DN_N_LAYER_KINDS
 };
+/* clang-format on */
 
 extern const struct dn_names dn_layer_kind_names;
 
@@ -124,16 +130,14 @@ double dn_layer_out (const struct dn_layer *layer);
 void dn_layers_free (struct dn_layers *layers);
 
 /* The graph of these layers. -1 with 'err' naming the layer and what of it is missing
- * or does not fit together, and 'graph' empty.
+ * or does not fit together, and 'graph' empty; DN_E_TIME when the deadline (NULL: none)
+ * has passed.
  */
-int dn_layers_graph (const struct dn_layers *layers,
-                     struct dn_graph *graph,
-                     struct dn_err *err);
-
-/* The same by a deadline (NULL: none); DN_E_TIME when it has passed. */
 int dn_layers_graph_by (const struct dn_layers *layers,
                         const struct dn_deadline *deadline,
                         struct dn_graph *graph,
                         struct dn_err *err) DN_COLD;
+#define dn_layers_graph(layers, graph, err)                                            \
+    dn_layers_graph_by (layers, NULL, graph, err)
 
 #endif

@@ -93,18 +93,9 @@ static const struct flag {
     {"kernel", offsetof (struct dn_op, kernel)},
 };
 
-static const char *const role_text[] = {"",
-                                        "query",
-                                        "key",
-                                        "value",
-                                        "key_value",
-                                        "qkv",
-                                        "attention_out",
-                                        "gate",
-                                        "up",
-                                        "down"};
+static const char *const role_text[] = {DN_ROLES (DN_ENUM_WORD)};
 static const struct dn_names role_names = DN_NAMES (role_text, DN_ROLE_DOWN + 1);
-static const char *const part_text[] = {"", "encoder", "decoder", "head"};
+static const char *const part_text[] = {DN_PARTS (DN_ENUM_WORD)};
 static const struct dn_names part_names = DN_NAMES (part_text, DN_PART_HEAD + 1);
 
 static const char *const kind_text[] = {"", "conv1d", "conv2d", "conv3d"};

@@ -100,21 +100,17 @@ struct dn_sidecar_changes {
 struct json_object *dn_sidecar_change (struct dn_sidecar_changes *changes);
 
 /* The graph of the layers, or if there are none, the one that 'spec' describes, which
- * may be one of 'networks' (NULL: there are none).
+ * may be one of 'networks' (NULL: there are none), by a deadline (NULL: none);
+ * DN_E_TIME when it has passed.
  */
-int dn_sidecar_graph (const struct dn_networks *networks,
-                      const struct dn_layers *layers,
-                      const struct dn_spec *spec,
-                      struct dn_graph *graph,
-                      struct dn_err *err);
-
-/* The same by a deadline (NULL: none); DN_E_TIME when it has passed. */
 int dn_sidecar_graph_by (const struct dn_networks *networks,
                          const struct dn_layers *layers,
                          const struct dn_spec *spec,
                          const struct dn_deadline *deadline,
                          struct dn_graph *graph,
                          struct dn_err *err);
+#define dn_sidecar_graph(networks, layers, spec, graph, err)                           \
+    dn_sidecar_graph_by (networks, layers, spec, NULL, graph, err)
 
 /* NULL-safe. */
 void dn_sidecar_free (struct dn_sidecar *sidecar);

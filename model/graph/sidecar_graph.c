@@ -22,15 +22,6 @@ static struct dn_keyset unread_beside (const struct dn_layers *layers,
                             dn_keyset_or (read, DN_KEYSET (model)));
 }
 
-int dn_sidecar_graph (const struct dn_networks *networks,
-                      const struct dn_layers *layers,
-                      const struct dn_spec *spec,
-                      struct dn_graph *graph,
-                      struct dn_err *err)
-{
-    return dn_sidecar_graph_by (networks, layers, spec, NULL, graph, err);
-}
-
 /* The operators of one forward pass, and what of them learns. */
 static int build_pass (const struct dn_networks *networks,
                        const struct dn_layers *layers,

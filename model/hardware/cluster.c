@@ -16,14 +16,7 @@
 #define NODES_MAX INT64_C (1000000000)
 #define MB_MAX    INT64_C (1000000000000)
 
-static const char *const scope_text[] = {
-    [DN_LIMIT_JOB] = "job",
-    [DN_LIMIT_NODE] = "node",
-    [DN_LIMIT_USER] = "user",
-    [DN_LIMIT_ACCOUNT] = "account",
-    [DN_LIMIT_GROUP] = "group",
-    [DN_LIMIT_MIN_JOB] = "min_job",
-};
+static const char *const scope_text[] = {DN_LIMIT_SCOPES (DN_ENUM_WORD)};
 
 const struct dn_names dn_limit_scope_names = DN_NAMES (scope_text, DN_N_LIMIT_SCOPES);
 
@@ -119,7 +112,7 @@ static const struct dn_member limit_fields[] = {
     DN_COUNT_OR ("Used", LIMIT, used, 0, COUNT_MAX, DN_UNSET),
 };
 
-static const struct dn_line_kind kinds[] = {
+const struct dn_line_kind dn_cluster_kinds[] = {
     [DN_LINE_CLUSTER] = DN_LINE ("Cluster", head_fields),
     [DN_LINE_GROUP] = DN_LINE ("Group", group_fields),
     [DN_LINE_WAIT] = DN_LINE ("Wait", wait_fields),
@@ -129,11 +122,6 @@ static const struct dn_line_kind kinds[] = {
     [DN_LINE_END] = DN_LINE ("End", tail_fields),
     [DN_LINE_LIMIT] = DN_LINE ("Limit", limit_fields),
 };
-
-const struct dn_line_kind *dn_cluster_line (enum dn_cluster_line line)
-{
-    return &kinds[line];
-}
 
 /* The array of the rows of one kind of line. */
 #define TABLE(rows, n, row, max)                                                       \
@@ -170,7 +158,7 @@ static int read_head (void *to, const struct dn_keyline *line, struct dn_err *er
     struct dn_cluster_head head = {.version = 0};
 
     if (dn_fields_version (line, DN_CLUSTER_VERSION, err) < 0
-        || dn_fields_read (&kinds[DN_LINE_CLUSTER], line, &head, err) < 0)
+        || dn_fields_read (&dn_cluster_kinds[DN_LINE_CLUSTER], line, &head, err) < 0)
         return -1;
     *r->cluster = head.cluster;
     return 0;
@@ -254,7 +242,7 @@ static enum dn_cluster_line kind_of (const struct dn_keyline *line)
 {
     int kind = 0;
 
-    while (!dn_span_is (line->word, kinds[kind].word))
+    while (!dn_span_is (line->word, dn_cluster_kinds[kind].word))
         kind++;
     return (enum dn_cluster_line) kind;
 }
@@ -271,13 +259,13 @@ static int read_row (void *to, const struct dn_keyline *line, struct dn_err *err
 
     memcpy (&n, (const char *) r->cluster + table->n, sizeof (n));
     if (n == table->max)
-        return dn_refuse (err, lines, table->max, kinds[kind].word);
+        return dn_refuse (err, lines, table->max, dn_cluster_kinds[kind].word);
     if (dn_rows_grow (rows, n, table->size, err) < 0)
         return -1;
     memcpy (&first, rows, sizeof (first));
     row = first + (size_t) n * table->size;
     memset (row, 0, table->size);
-    if (dn_fields_read (&kinds[kind], line, row, err) < 0
+    if (dn_fields_read (&dn_cluster_kinds[kind], line, row, err) < 0
         || take_row (r, kind, row) < 0)
         return -1;
     n++;
@@ -307,7 +295,7 @@ static int read_tail (void *to, const struct dn_keyline *line, struct dn_err *er
     const struct reading *r = to;
     struct dn_cluster_tail tail;
 
-    if (dn_fields_read (&kinds[DN_LINE_END], line, &tail, err) < 0)
+    if (dn_fields_read (&dn_cluster_kinds[DN_LINE_END], line, &tail, err) < 0)
         return -1;
     if (tail.rows != r->rows)
         return dn_refuse (err, rows, "Rows", tail.rows, r->rows);
@@ -324,7 +312,7 @@ static int (*const readers[]) (void *, const struct dn_keyline *, struct dn_err 
     [DN_LINE_END] = read_tail,
     [DN_LINE_LIMIT] = read_row,
 };
-static const struct dn_lines lines = {.kinds = kinds,
+static const struct dn_lines lines = {.kinds = dn_cluster_kinds,
                                       .n_kinds = DN_LINE_END + 1,
                                       .n_parts = 1,
                                       .parts_from = DN_LINE_QOS,

@@ -75,7 +75,7 @@ enum dn_cluster_line {
     DN_N_CLUSTER_LINES
 };
 
-const struct dn_line_kind *dn_cluster_line (enum dn_cluster_line line);
+extern const struct dn_line_kind dn_cluster_kinds[];
 
 /* How long a job on a GPU type is expected to wait, seconds; DN_UNSET unknown. And the
  * feature that all nodes of the type have and no other node with GPUs; "" there is
@@ -113,15 +113,18 @@ struct dn_partition {
 };
 
 /* What a limit bounds. */
+/* clang-format off */
+#define DN_LIMIT_SCOPES(ROW)                                                           \
+    ROW (LIMIT_JOB, "job") /* MaxTRESPerJob */                                         \
+    ROW (LIMIT_NODE, "node") /* MaxTRESPerNode */                                      \
+    ROW (LIMIT_USER, "user") /* MaxTRESPerUser of a QOS */                             \
+    ROW (LIMIT_ACCOUNT, "account") /* MaxTRESPerAccount of a QOS */                    \
+    ROW (LIMIT_GROUP, "group") /* GrpTRES: all jobs of the QOS or association */       \
+    ROW (LIMIT_MIN_JOB, "min_job") /* MinTRESPerJob: at least */
 enum dn_limit_scope {
-    DN_LIMIT_JOB,     /* MaxTRESPerJob */
-    DN_LIMIT_NODE,    /* MaxTRESPerNode */
-    DN_LIMIT_USER,    /* MaxTRESPerUser of a QOS */
-    DN_LIMIT_ACCOUNT, /* MaxTRESPerAccount of a QOS */
-    DN_LIMIT_GROUP,   /* GrpTRES: all jobs of the QOS or association */
-    DN_LIMIT_MIN_JOB, /* MinTRESPerJob: at least */
-    DN_N_LIMIT_SCOPES
+    DN_LIMIT_SCOPES (DN_ENUM_CONSTANT) DN_N_LIMIT_SCOPES
 };
+/* clang-format on */
 
 extern const struct dn_names dn_limit_scope_names;
 

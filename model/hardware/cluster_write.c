@@ -19,7 +19,7 @@ static void write_line (struct writing *w, enum dn_cluster_line kind, const void
 
     if (w->rc)
         return;
-    dn_fields_write (dn_cluster_line (kind), row, &buf);
+    dn_fields_write (&dn_cluster_kinds[kind], row, &buf);
     w->rc = w->put (w->to, text, buf.len);
     w->rows++;
 }

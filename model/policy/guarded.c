@@ -48,16 +48,11 @@ static const struct dn_member tail_fields[] = {
     DN_COUNT ("Users", struct dn_guarded_tail, users, 0, DN_GUARDED_USERS_MAX),
 };
 
-static const struct dn_line_kind kinds[] = {
+const struct dn_line_kind dn_guarded_kinds[] = {
     [DN_GUARDED_LINE_GUARD] = DN_LINE ("Guard", head_fields),
     [DN_GUARDED_LINE_USER] = DN_LINE ("User", user_fields),
     [DN_GUARDED_LINE_END] = DN_LINE ("End", tail_fields),
 };
-
-const struct dn_line_kind *dn_guarded_line (enum dn_guarded_line line)
-{
-    return &kinds[line];
-}
 
 static int read_head (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
@@ -65,7 +60,8 @@ static int read_head (void *to, const struct dn_keyline *line, struct dn_err *er
     struct dn_guarded_head head;
 
     if (dn_fields_version (line, DN_GUARDED_VERSION, err) < 0
-        || dn_fields_read (&kinds[DN_GUARDED_LINE_GUARD], line, &head, err) < 0)
+        || dn_fields_read (&dn_guarded_kinds[DN_GUARDED_LINE_GUARD], line, &head, err)
+               < 0)
         return -1;
     memcpy (guarded->cluster, head.cluster, sizeof (head.cluster));
     guarded->time_s = head.time_s;
@@ -109,7 +105,7 @@ static int read_user (void *to, const struct dn_keyline *line, struct dn_err *er
     struct dn_tally tally = {.n_jobs = 0};
     struct dn_guarded_user user;
 
-    if (dn_fields_read (&kinds[DN_GUARDED_LINE_USER], line, &user, err) < 0)
+    if (dn_fields_read (&dn_guarded_kinds[DN_GUARDED_LINE_USER], line, &user, err) < 0)
         return -1;
     tally.user_id = user.id;
     tally.debt_s = user.debt_s;
@@ -133,7 +129,7 @@ static int read_tail (void *to, const struct dn_keyline *line, struct dn_err *er
     const struct dn_guarded *guarded = to;
     struct dn_guarded_tail tail;
 
-    if (dn_fields_read (&kinds[DN_GUARDED_LINE_END], line, &tail, err) < 0)
+    if (dn_fields_read (&dn_guarded_kinds[DN_GUARDED_LINE_END], line, &tail, err) < 0)
         return -1;
     if (tail.users != guarded->n_tallies)
         return dn_refuse (err, user_count, tail.users, guarded->n_tallies);
@@ -146,7 +142,7 @@ static int (*const readers[]) (void *, const struct dn_keyline *, struct dn_err 
     [DN_GUARDED_LINE_END] = read_tail,
 };
 
-static const struct dn_lines lines = {.kinds = kinds,
+static const struct dn_lines lines = {.kinds = dn_guarded_kinds,
                                       .n_kinds = (int) DN_N_ELEMENTS (readers),
                                       .expected = dn_say_err_guard_lines,
                                       .readers = readers,

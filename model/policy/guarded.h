@@ -75,7 +75,7 @@ struct dn_guarded_tail {
     int64_t users;
 };
 
-const struct dn_line_kind *dn_guarded_line (enum dn_guarded_line line);
+extern const struct dn_line_kind dn_guarded_kinds[];
 
 /* Read the file. NULL with 'err'; freed with dn_guarded_free (). */
 struct dn_guarded *dn_guarded_read (struct dn_span text,

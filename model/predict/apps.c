@@ -42,12 +42,7 @@ _Static_assert(DN_APPS_MAX * sizeof (struct dn_app_row)
                    <= 16000000,
                "16 MB in all");
 
-static const char *const unit_text[] = {
-    [DN_WORK_RUN] = "run",
-    [DN_WORK_EPOCHS] = "epochs",
-    [DN_WORK_STEPS] = "steps",
-    [DN_WORK_PREDICTED] = "predicted",
-};
+static const char *const unit_text[] = {DN_WORK_UNITS (DN_ENUM_WORD)};
 
 const struct dn_names dn_work_unit_names = DN_NAMES (unit_text, DN_N_WORK_UNITS);
 
@@ -118,7 +113,7 @@ static const struct dn_member tail_fields[] = {
     DN_COUNT_OR ("Captured", struct dn_app_tail, captured, 0, DN_APPS_KNOWN_MAX, 0),
 };
 
-static const struct dn_line_kind kinds[] = {
+const struct dn_line_kind dn_apps_kinds[] = {
     [DN_APPS_LINE_HISTORY] = DN_LINE ("History", head_fields),
     [DN_APPS_LINE_TYPE] = DN_LINE ("Type", type_fields),
     [DN_APPS_LINE_NETWORK] = DN_LINE ("Network", network_fields),
@@ -126,11 +121,6 @@ static const struct dn_line_kind kinds[] = {
     [DN_APPS_LINE_CAPTURED] = DN_LINE ("Captured", captured_fields),
     [DN_APPS_LINE_END] = DN_LINE ("End", tail_fields),
 };
-
-const struct dn_line_kind *dn_apps_line (enum dn_apps_line line)
-{
-    return &kinds[line];
-}
 
 static dn_app_key key_of (struct dn_span whose, const char *app)
 {
@@ -170,7 +160,7 @@ static int read_head (void *to, const struct dn_keyline *line, struct dn_err *er
 
     if ((dn_fields_version (line, 1, NULL) < 0 && dn_fields_version (line, 2, NULL) < 0
          && dn_fields_version (line, DN_APPS_VERSION, err) < 0)
-        || dn_fields_read (&kinds[DN_APPS_LINE_HISTORY], line, &head, err) < 0)
+        || dn_fields_read (&dn_apps_kinds[DN_APPS_LINE_HISTORY], line, &head, err) < 0)
         return -1;
     memcpy (apps->cluster, head.cluster, sizeof (apps->cluster));
     apps->time_s = head.time_s;
@@ -184,7 +174,7 @@ static int read_type (void *to, const struct dn_keyline *line, struct dn_err *er
     struct dn_apps *apps = to;
     struct dn_app_type type;
 
-    if (dn_fields_read (&kinds[DN_APPS_LINE_TYPE], line, &type, err) < 0)
+    if (dn_fields_read (&dn_apps_kinds[DN_APPS_LINE_TYPE], line, &type, err) < 0)
         return -1;
     if (apps->n_types == DN_APP_TYPES_MAX)
         return dn_refuse (err, lines, (int64_t) DN_APP_TYPES_MAX, "Type");
@@ -256,7 +246,7 @@ static int read_app (void *to, const struct dn_keyline *line, struct dn_err *err
     struct dn_app_row row;
     struct dn_app_line app;
 
-    if (dn_fields_read (&kinds[DN_APPS_LINE_APP], line, &app, err) < 0)
+    if (dn_fields_read (&dn_apps_kinds[DN_APPS_LINE_APP], line, &app, err) < 0)
         return -1;
     row = row_of (&app);
     if (dn_app_key_read (app.key, &row.key, err) < 0 || check_row (apps, &row, err) < 0
@@ -270,7 +260,7 @@ static int read_network (void *to, const struct dn_keyline *line, struct dn_err 
 {
     struct dn_app_network network;
 
-    if (dn_fields_read (&kinds[DN_APPS_LINE_NETWORK], line, &network, err) < 0)
+    if (dn_fields_read (&dn_apps_kinds[DN_APPS_LINE_NETWORK], line, &network, err) < 0)
         return -1;
     for (char *at = network.graph; (at = strchr (at, '\'')); at++)
         *at = '"';
@@ -304,7 +294,8 @@ static int read_captured (void *to, const struct dn_keyline *line, struct dn_err
     struct dn_app_captured captured;
     struct dn_app_known known;
 
-    if (dn_fields_read (&kinds[DN_APPS_LINE_CAPTURED], line, &captured, err) < 0)
+    if (dn_fields_read (&dn_apps_kinds[DN_APPS_LINE_CAPTURED], line, &captured, err)
+        < 0)
         return -1;
     known = known_of (&captured);
     if (dn_app_key_read (captured.key, &known.key, err) < 0
@@ -324,7 +315,7 @@ static int read_tail (void *to, const struct dn_keyline *line, struct dn_err *er
     struct dn_apps *apps = to;
     struct dn_app_tail tail;
 
-    if (dn_fields_read (&kinds[DN_APPS_LINE_END], line, &tail, err) < 0)
+    if (dn_fields_read (&dn_apps_kinds[DN_APPS_LINE_END], line, &tail, err) < 0)
         return -1;
     if (tail.rows != apps->n_rows)
         return dn_refuse (err, rows, "Rows", tail.rows, apps->n_rows);
@@ -342,7 +333,7 @@ static int (*const readers[]) (void *, const struct dn_keyline *, struct dn_err 
     [DN_APPS_LINE_END] = read_tail,
 };
 
-static const struct dn_lines lines = {.kinds = kinds,
+static const struct dn_lines lines = {.kinds = dn_apps_kinds,
                                       .n_kinds = (int) DN_N_ELEMENTS (readers),
                                       .expected = dn_say_apps_lines,
                                       .readers = readers,

@@ -41,13 +41,17 @@
 #define DN_APPS_NETWORK_MAX 4097
 
 /* In which unit the work of a run is known. */
+/* clang-format off */
+#define DN_WORK_UNITS(ROW)                                                             \
+    ROW (WORK_RUN, "run") /* 1: all runs do the same */                                \
+    ROW (WORK_EPOCHS, "epochs") /* epochs= of the metadata */                          \
+    ROW (WORK_STEPS, "steps") /* steps= */                                             \
+    /* seconds predicted on that type without history */                               \
+    ROW (WORK_PREDICTED, "predicted")
 enum dn_work_unit {
-    DN_WORK_RUN,       /* 1: all runs do the same */
-    DN_WORK_EPOCHS,    /* epochs= of the metadata */
-    DN_WORK_STEPS,     /* steps= */
-    DN_WORK_PREDICTED, /* seconds predicted on that type without history */
-    DN_N_WORK_UNITS
+    DN_WORK_UNITS (DN_ENUM_CONSTANT) DN_N_WORK_UNITS
 };
+/* clang-format on */
 
 extern const struct dn_names dn_work_unit_names;
 
@@ -148,7 +152,7 @@ enum dn_apps_line {
     DN_N_APPS_LINES
 };
 
-const struct dn_line_kind *dn_apps_line (enum dn_apps_line line);
+extern const struct dn_line_kind dn_apps_kinds[];
 
 /* Read the file. NULL with 'err'; freed with dn_apps_free (), which is NULL-safe. */
 struct dn_apps *dn_apps_read (struct dn_span text,

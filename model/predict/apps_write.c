@@ -17,7 +17,7 @@ static int write_line (enum dn_apps_line kind,
     char text[DN_FIELDS_LINE_MAX];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
-    dn_fields_write (dn_apps_line (kind), row, &buf);
+    dn_fields_write (&dn_apps_kinds[kind], row, &buf);
     return put (to, text, buf.len);
 }
 

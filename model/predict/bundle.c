@@ -25,11 +25,7 @@ static const char *const quantity_text[] = {"step", "memory", "power"};
 const struct dn_names dn_quantity_names = {quantity_text,
                                            (int) DN_N_ELEMENTS (quantity_text)};
 
-static const char *const validated_level_text[] = {
-    [DN_VALIDATED_NOTHING] = "nothing",
-    [DN_VALIDATED_KIND] = "kind",
-    [DN_VALIDATED_STACK] = "stack",
-};
+static const char *const validated_level_text[] = {DN_VALIDATED_LEVELS (DN_ENUM_WORD)};
 
 const struct dn_names dn_validated_level_names =
     DN_NAMES (validated_level_text, DN_N_VALIDATED_LEVELS);

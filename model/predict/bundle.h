@@ -78,12 +78,15 @@ struct dn_validated {
 };
 
 /* What of a run was among the training runs. */
+/* clang-format off */
+#define DN_VALIDATED_LEVELS(ROW)                                                       \
+    ROW (VALIDATED_NOTHING, "nothing")                                                 \
+    ROW (VALIDATED_KIND, "kind") /* the kind of network, in other stacks */            \
+    ROW (VALIDATED_STACK, "stack") /* the kind of network in its stack */
 enum dn_validated_level {
-    DN_VALIDATED_NOTHING,
-    DN_VALIDATED_KIND,  /* the kind of network, in other stacks */
-    DN_VALIDATED_STACK, /* the kind of network in its stack */
-    DN_N_VALIDATED_LEVELS
+    DN_VALIDATED_LEVELS (DN_ENUM_CONSTANT) DN_N_VALIDATED_LEVELS
 };
+/* clang-format on */
 
 extern const struct dn_names dn_validated_level_names;
 

@@ -14,32 +14,15 @@
 /* No error of a white box is larger, nor may a file make one. */
 #define MOVED_MAX 3.0
 
-static const char *const axis_text[] = {
-    [DN_AXIS_BATCH] = "batch",
-    [DN_AXIS_ACCUMULATION] = "accumulation",
-    [DN_AXIS_GPUS] = "gpus",
-    [DN_AXIS_NODES] = "nodes",
-    [DN_AXIS_SAMPLE_FLOPS] = "sample_flops",
-    [DN_AXIS_DEVICE_SHARE] = "device_share",
-    [DN_AXIS_HOST_SHARE] = "host_share",
-    [DN_AXIS_INPUT_SHARE] = "input_share",
-    [DN_AXIS_COMMUNICATION_SHARE] = "communication_share",
-    [DN_AXIS_DEVICE] = "device",
-    [DN_AXIS_PRECISION] = "precision",
-};
+/* clang-format off */
+static const char *const axis_text[] = {DN_AXES (DN_ENUM_WORD)
+                                        [DN_AXIS_DEVICE] = "device",
+                                        [DN_AXIS_PRECISION] = "precision"};
+/* clang-format on */
 const struct dn_names dn_axis_names = DN_NAMES (axis_text, DN_N_AXES);
 
-static const enum dn_feature axis_features[DN_N_AXIS_FEATURES] = {
-    [DN_AXIS_BATCH] = DN_FEATURE_BATCH,
-    [DN_AXIS_ACCUMULATION] = DN_FEATURE_ACCUMULATION,
-    [DN_AXIS_GPUS] = DN_FEATURE_GPUS,
-    [DN_AXIS_NODES] = DN_FEATURE_NODES,
-    [DN_AXIS_SAMPLE_FLOPS] = DN_FEATURE_SAMPLE_FLOPS,
-    [DN_AXIS_DEVICE_SHARE] = DN_FEATURE_DEVICE_SHARE,
-    [DN_AXIS_HOST_SHARE] = DN_FEATURE_HOST_SHARE,
-    [DN_AXIS_INPUT_SHARE] = DN_FEATURE_INPUT_SHARE,
-    [DN_AXIS_COMMUNICATION_SHARE] = DN_FEATURE_COMMUNICATION_SHARE,
-};
+#define FEATURE(axis, word, feature) [DN_##axis] = DN_FEATURE_##feature,
+static const enum dn_feature axis_features[] = {DN_AXES (FEATURE)};
 
 /* The runs of one application of one user. */
 struct dn_past_group {

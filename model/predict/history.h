@@ -27,22 +27,25 @@
 struct json_object;
 
 /* What distinguishes runs of an application: features, then names. */
+/* clang-format off */
+#define DN_AXES(ROW)                                                                   \
+    ROW (AXIS_BATCH, "batch", BATCH)                                                   \
+    ROW (AXIS_ACCUMULATION, "accumulation", ACCUMULATION)                              \
+    ROW (AXIS_GPUS, "gpus", GPUS)                                                      \
+    ROW (AXIS_NODES, "nodes", NODES)                                                   \
+    ROW (AXIS_SAMPLE_FLOPS, "sample_flops", SAMPLE_FLOPS)                              \
+    /* What the step waits for; files of earlier versions lack these. */               \
+    ROW (AXIS_DEVICE_SHARE, "device_share", DEVICE_SHARE)                              \
+    ROW (AXIS_HOST_SHARE, "host_share", HOST_SHARE)                                    \
+    ROW (AXIS_INPUT_SHARE, "input_share", INPUT_SHARE)                                 \
+    ROW (AXIS_COMMUNICATION_SHARE, "communication_share", COMMUNICATION_SHARE)
 enum dn_axis {
-    DN_AXIS_BATCH,
-    DN_AXIS_ACCUMULATION,
-    DN_AXIS_GPUS,
-    DN_AXIS_NODES,
-    DN_AXIS_SAMPLE_FLOPS,
-    /* What the step waits for; files of earlier versions lack these. */
-    DN_AXIS_DEVICE_SHARE,
-    DN_AXIS_HOST_SHARE,
-    DN_AXIS_INPUT_SHARE,
-    DN_AXIS_COMMUNICATION_SHARE,
-    DN_N_AXIS_FEATURES,
+    DN_AXES (DN_ENUM_CONSTANT) DN_N_AXIS_FEATURES,
     DN_AXIS_DEVICE = DN_N_AXIS_FEATURES, /* 0 or 1: another device */
     DN_AXIS_PRECISION,                   /* the same of the precision */
     DN_N_AXES
 };
+/* clang-format on */
 
 extern const struct dn_names dn_axis_names;
 

@@ -23,34 +23,10 @@
 /* All families together take about 6 KiB. */
 #define TEXT_MAX 16384
 
-static const char *const change_text[] = {
-    [DN_CHANGE_NONE] = "none",
-    [DN_CHANGE_TIME] = "time_limit",
-    [DN_CHANGE_TIME_MIN] = "time_min",
-    [DN_CHANGE_GPU] = "gpu_type",
-    [DN_CHANGE_CPUS] = "cpus",
-};
-static const char *const drop_text[] = {
-    [DN_DROP_NONE] = "none",
-    [DN_DROP_FULL] = "full",
-    [DN_DROP_MEMORY] = "memory",
-};
-static const char *const result_text[] = {
-    [DN_RESULT_NONE] = "none",
-    [DN_RESULT_SUCCESS] = "success",
-    [DN_RESULT_FAILURE] = "failure",
-};
-static const char *const error_text[] = {
-    [DN_E_NONE] = "none",
-    [DN_E_NOMEM] = "memory",
-    [DN_E_IO] = "file",
-    [DN_E_SYNTAX] = "syntax",
-    [DN_E_RANGE] = "range",
-    [DN_E_LIMIT] = "limit",
-    [DN_E_VERSION] = "version",
-    [DN_E_TIME] = "time",
-    [DN_E_BUG] = "bug",
-};
+static const char *const change_text[] = {DN_COUNTED (DN_ENUM_WORD)};
+static const char *const drop_text[] = {DN_DROPS (DN_ENUM_WORD)};
+static const char *const result_text[] = {DN_RESULTS (DN_ENUM_WORD)};
+static const char *const error_text[] = {DN_ERRORS (DN_ENUM_WORD)};
 
 static const struct dn_names change_names = DN_NAMES (change_text, DN_N_COUNTED);
 static const struct dn_names drop_names = DN_NAMES (drop_text, DN_N_DROPS);

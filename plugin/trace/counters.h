@@ -14,26 +14,35 @@
 
 typedef atomic_ullong dn_counter;
 
+/* clang-format off */
+#define DN_COUNTED(ROW)                                                                \
+    ROW (CHANGE_NONE, "none")                                                          \
+    ROW (CHANGE_TIME, "time_limit")                                                    \
+    ROW (CHANGE_TIME_MIN, "time_min")                                                  \
+    ROW (CHANGE_GPU, "gpu_type")                                                       \
+    ROW (CHANGE_CPUS, "cpus")
 enum dn_counted {
-    DN_CHANGE_NONE,
-    DN_CHANGE_TIME,
-    DN_CHANGE_TIME_MIN,
-    DN_CHANGE_GPU,
-    DN_CHANGE_CPUS,
-    DN_N_COUNTED
+    DN_COUNTED (DN_ENUM_CONSTANT) DN_N_COUNTED
 };
+/* clang-format on */
+/* clang-format off */
+#define DN_DROPS(ROW)                                                                  \
+    ROW (DROP_NONE, "none")                                                            \
+    ROW (DROP_FULL, "full") /* the queue was full */                                   \
+    ROW (DROP_MEMORY, "memory") /* no memory for the line */
 enum dn_drop {
-    DN_DROP_NONE,
-    DN_DROP_FULL,   /* the queue was full */
-    DN_DROP_MEMORY, /* no memory for the line */
-    DN_N_DROPS
+    DN_DROPS (DN_ENUM_CONSTANT) DN_N_DROPS
 };
+/* clang-format on */
+/* clang-format off */
+#define DN_RESULTS(ROW)                                                                \
+    ROW (RESULT_NONE, "none")                                                          \
+    ROW (RESULT_SUCCESS, "success")                                                    \
+    ROW (RESULT_FAILURE, "failure")
 enum dn_result {
-    DN_RESULT_NONE,
-    DN_RESULT_SUCCESS,
-    DN_RESULT_FAILURE,
-    DN_N_RESULTS
+    DN_RESULTS (DN_ENUM_CONSTANT) DN_N_RESULTS
 };
+/* clang-format on */
 
 /* Number of latency buckets with an upper bound; one more is unbounded. */
 #define DN_LATENCY_BUCKETS 10

@@ -265,7 +265,7 @@ bool dn_link_share_node (const char *a, const char *b)
     struct dn_span node;
 
     while ((node = dn_span_cut (&rest, ",")).text)
-        if (node.len > 0 && dn_span_listed (node, b ? b : ""))
+        if (node.len > 0 && dn_list_has (b ? b : "", node))
             return true;
     return false;
 }

@@ -235,14 +235,6 @@ static bool has_totals (const struct dn_spec *spec)
     return spec->params > 0 && spec->flops > 0 && spec->activations > 0;
 }
 
-int dn_graph_build (const struct dn_networks *networks,
-                    const struct dn_spec *spec,
-                    struct dn_graph *graph,
-                    struct dn_err *err)
-{
-    return dn_graph_build_by (networks, spec, NULL, graph, err);
-}
-
 int dn_graph_build_by (const struct dn_networks *networks,
                        const struct dn_spec *spec,
                        const struct dn_deadline *deadline,
