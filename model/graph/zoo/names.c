@@ -35,6 +35,26 @@ static const char *const apart[] = {
     "speech",  "v",     "v2",         "video",  "vision", "vl",
 };
 
+const struct dn_pattern dn_patterns[] = {
+#include "graph/zoo/patterns.inc"
+    {NULL, NULL}};
+
+/* A row of publishers.inc. */
+static const struct publisher {
+    const char *name;
+    const char *families;
+} publishers[] = {
+#include "graph/zoo/publishers.inc"
+};
+
+const struct dn_kin dn_kins[] = {
+#include "graph/zoo/kin.inc"
+    {NULL, NULL}};
+
+const struct dn_kin dn_classes[] = {
+#include "graph/zoo/classes.inc"
+    {NULL, NULL}};
+
 /* What the '*' and the '%' of a pattern stand for. */
 struct match {
     struct dn_span rest;
@@ -268,10 +288,10 @@ bool dn_publishes (const char *text, const char *network)
     const char *slash = strrchr (text, '/');
     struct dn_span who = {text, slash ? (size_t) (slash - text) : 0};
 
-    for (const struct dn_publisher *row = dn_publishers; slash && row->name; row++) {
-        struct dn_span families = dn_span_of (row->families);
+    for (size_t i = 0; slash && i < DN_N_ELEMENTS (publishers); i++) {
+        struct dn_span families = dn_span_of (publishers[i].families);
 
-        if (!dn_span_is (who, row->name))
+        if (!dn_span_is (who, publishers[i].name))
             continue;
         for (struct dn_span one; (one = dn_span_cut (&families, ",")).text;)
             if (strncmp (network, one.text, one.len) == 0)

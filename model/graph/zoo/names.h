@@ -32,28 +32,13 @@ struct dn_spelling {
 int dn_spellings_of (const char *text,
                      struct dn_spelling spellings[DN_SPELLINGS_MAX]) DN_COLD;
 
-/* A row of patterns.c, and the name that it stands for. In 'text' a '*' stands for any
- * text, which replaces the '*' of 'name', and a '%' for a number, the size of images.
- * Names are in lower case, with '-' for '_' and without the part before '/'.
- */
+/* A row of patterns.inc. One of NULL ends it. */
 struct dn_pattern {
     const char *text;
     const char *name;
 };
 
-/* In order: the first match counts. A row of NULL ends it. */
 extern const struct dn_pattern dn_patterns[];
-
-/* An organisation whose networks are all of some families: its name in lower case, and
- * what the names of these begin with, separated by commas.
- */
-struct dn_publisher {
-    const char *name;
-    const char *families;
-};
-
-/* A row of NULL ends it. */
-extern const struct dn_publisher dn_publishers[];
 
 /* Can the network be what its publisher, the part of 'text' before the '/', calls so?
  * True where 'text' has no such part, or one without a row.
@@ -67,19 +52,13 @@ const char *dn_name_nearest (const char *text,
                              dn_name_at_f at,
                              const void *names) DN_COLD;
 
-/* A word within names of networks that the zoo does not have, as patterns write names,
- * with a '-' before the first and after the last letter; and what is of their kind: a
- * network, the one of a family ("swin_*") whose numbers and words are the most alike,
- * or a class, such as cnn.
- */
+/* A row of kin.inc or classes.inc. */
 struct dn_kin {
     const char *word;
     const char *name;
 };
 
-/* In order: the first whose word is in the name counts. A row of NULL ends each: those
- * of families, and those that tell the class of any other name.
- */
+/* A row of NULL ends each. */
 extern const struct dn_kin dn_kins[];
 extern const struct dn_kin dn_classes[];
 
