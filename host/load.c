@@ -277,11 +277,11 @@ static int load_datasets (const char *path,
     return dn_datasets_read ((struct dn_span){text, len}, path, datasets, err);
 }
 
-static int take_network (const struct files *files,
-                         const char *path,
-                         char *text,
-                         size_t len,
-                         struct dn_err *err)
+static DN_COLD int take_network (const struct files *files,
+                                 const char *path,
+                                 char *text,
+                                 size_t len,
+                                 struct dn_err *err)
 {
     const char *file = strrchr (path, '/') + 1;
     char network[NAME_MAX + 1];
@@ -301,7 +301,7 @@ static int take_network (const struct files *files,
 }
 
 /* A file that cannot be used is reported, and the others are loaded. */
-static void refuse_network (const struct files *files, const struct dn_err *err)
+static DN_COLD void refuse_network (const struct files *files, const struct dn_err *err)
 {
     if (files->problems)
         dn_problems_take (files->problems, err);

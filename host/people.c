@@ -59,10 +59,10 @@ static int fail (const char *what, const char *name, int code, struct dn_err *er
     return dn_refuse (err, people_lookup, what, quoted.text, dn_errno_text (code).text);
 }
 
-static int find_user (const void *self,
-                      const char *name,
-                      int64_t *uid,
-                      struct dn_err *err)
+static DN_COLD int find_user (const void *self,
+                              const char *name,
+                              int64_t *uid,
+                              struct dn_err *err)
 {
     dn_cleanup (free_room) struct room room = {NULL, 0};
     struct passwd entry;
@@ -127,10 +127,10 @@ static int add_members (char *const *names, struct dn_person *group, struct dn_e
     return 0;
 }
 
-static int find_group (const void *self,
-                       const char *name,
-                       struct dn_person *group,
-                       struct dn_err *err)
+static DN_COLD int find_group (const void *self,
+                               const char *name,
+                               struct dn_person *group,
+                               struct dn_err *err)
 {
     dn_cleanup (free_room) struct room room = {NULL, 0};
     struct group entry;

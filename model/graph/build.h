@@ -79,7 +79,7 @@ void dn_build_start (struct dn_build *build,
 /* Compute the totals, and move the graph to 'graph'. Return 0, or -1 with the first
  * error and 'graph' empty. graph->unread has the keys that were given but not read.
  */
-int dn_build_finish (struct dn_build *build, struct dn_graph *graph);
+int dn_build_finish (struct dn_build *build, struct dn_graph *graph) DN_COLD;
 
 /* Record the first error. */
 void dn_build_fail (struct dn_build *build, enum dn_errc code, const char *format, ...)
@@ -144,10 +144,13 @@ void dn_build_conv (struct dn_build *build,
                     double groups,
                     bool bias);
 /* Transposed, with bias: a kernel as large as its stride, without padding. */
-void dn_build_conv_transpose (struct dn_build *build, double out, int stride);
+void dn_build_conv_transpose (struct dn_build *build, double out, int stride) DN_COLD;
 void dn_build_norm (struct dn_build *build, enum dn_norm norm);
 void dn_build_activation (struct dn_build *build, enum dn_activation activation);
-void dn_build_pool_max (struct dn_build *build, int kernel, int stride, int pad);
+void dn_build_pool_max (struct dn_build *build,
+                        int kernel,
+                        int stride,
+                        int pad) DN_COLD;
 /* Average over all positions; the result is flat. */
 void dn_build_pool_global (struct dn_build *build);
 void dn_build_linear (struct dn_build *build, double out, bool bias);
@@ -171,7 +174,7 @@ void dn_build_embedding (struct dn_build *build, double rows, double features);
 /* The same table again. */
 void dn_build_embedding_tied (struct dn_build *build, double features);
 /* One layer of 'hidden' features, with two vectors of biases. */
-void dn_build_lstm (struct dn_build *build, double hidden);
+void dn_build_lstm (struct dn_build *build, double hidden) DN_COLD;
 void dn_build_softmax (struct dn_build *build);
 void dn_build_dropout (struct dn_build *build);
 /* Add an activation of the same shape. */

@@ -214,7 +214,7 @@ static bool divide (struct making *making, double channels)
     return !making->build->failed;
 }
 
-static void make_conv (struct making *making)
+static DN_COLD void make_conv (struct making *making)
 {
     const struct dn_layer *layer = making->layer;
     bool transposed = layer->kind == DN_LAYER_CONV_TRANSPOSE;
@@ -245,7 +245,7 @@ static void make_conv (struct making *making)
                         < dn_extent_elements (&layer->in[0]) / in;
 }
 
-static void make_linear (struct making *making)
+static DN_COLD void make_linear (struct making *making)
 {
     const struct dn_layer *layer = making->layer;
     struct dn_op *op = &making->op;
@@ -261,7 +261,7 @@ static void make_linear (struct making *making)
     op->weights = dn_max (layer->params + layer->frozen, op->n * op->k);
 }
 
-static void make_matmul (struct making *making)
+static DN_COLD void make_matmul (struct making *making)
 {
     const struct dn_layer *layer = making->layer;
     struct dn_op *op = &making->op;
@@ -281,7 +281,7 @@ static double heads_of (const struct dn_extent *extent)
     return dn_extent_elements (extent) / (last (extent, 1) * last (extent, 2));
 }
 
-static void make_attention (struct making *making)
+static DN_COLD void make_attention (struct making *making)
 {
     const struct dn_layer *layer = making->layer;
     const struct dn_extent *key = &layer->in[1];
@@ -311,7 +311,7 @@ static void make_attention (struct making *making)
         dn_op_keep_nothing (op);
 }
 
-static void make_embedding (struct making *making)
+static DN_COLD void make_embedding (struct making *making)
 {
     struct dn_op *op = &making->op;
 
@@ -323,7 +323,7 @@ static void make_embedding (struct making *making)
         op->masks = 8 * op->in;
 }
 
-static void make_rnn (struct making *making)
+static DN_COLD void make_rnn (struct making *making)
 {
     const struct dn_layer *layer = making->layer;
     struct dn_op *op = &making->op;
@@ -340,7 +340,7 @@ static void make_rnn (struct making *making)
     op->steps = op->m;
 }
 
-static void make_other (struct making *making)
+static DN_COLD void make_other (struct making *making)
 {
     const struct dn_layer *layer = making->layer;
     struct dn_op *op = &making->op;

@@ -113,7 +113,7 @@ int dn_layers_add (struct dn_layers *layers,
 /* Set what a layer keeps if its description does not give it. This depends on the layer
  * before it, so call it before the order changes.
  */
-void dn_layers_settle (struct dn_layers *layers);
+void dn_layers_settle (struct dn_layers *layers) DN_COLD;
 
 /* The tensors and masks of a layer as given, else the usual ones. */
 double dn_layer_tensors (const struct dn_layer *layer);

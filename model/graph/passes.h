@@ -17,6 +17,6 @@ int dn_passes_add (const struct dn_networks *networks,
                    const struct dn_spec *spec,
                    const struct dn_deadline *deadline,
                    struct dn_graph *graph,
-                   struct dn_err *err);
+                   struct dn_err *err) DN_COLD;
 
 #endif

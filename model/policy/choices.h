@@ -98,7 +98,7 @@ void dn_deciding_unfit (const struct dn_deciding *d, int i, struct dn_reason *wh
 double dn_deciding_price (const struct dn_deciding *d, int i);
 
 /* Fill 'starts_now' and 'wait_s' of the options, whose CPUs are known. */
-void dn_deciding_look_at_waits (struct dn_deciding *d);
+void dn_deciding_look_at_waits (struct dn_deciding *d) DN_COLD;
 
 /* Count the job's GPUs as no longer idle on candidate 'i' to which it moves, until the
  * next snapshot.
@@ -119,7 +119,7 @@ void dn_broken_limit (const struct dn_deciding *d,
  */
 void dn_deciding_typed_limit (const struct dn_deciding *d,
                               int i,
-                              struct dn_reason *why);
+                              struct dn_reason *why) DN_COLD;
 
 /* The longest time limit on candidate 'i' by its partition, QOS and association;
  * INT64_MAX: none is known.

@@ -219,7 +219,7 @@ struct dn_reason dn_policy_minutes (const struct dn_cluster *cluster,
  */
 bool dn_policy_in_control (const struct dn_rules *rules,
                            const struct dn_job *job,
-                           const struct dn_spec *spec);
+                           const struct dn_spec *spec) DN_COLD;
 
 /* Lower the GPUs of a request with Gpus=choose to the number of the description, where
  * nothing in the request or the script could use more: one node, one task. All that
@@ -290,6 +290,6 @@ int64_t dn_policy_fitting_batch (const struct dn_rules *rules,
  */
 void dn_policy_say_assumed (const struct dn_spec *spec,
                             const struct dn_estimate *estimate,
-                            struct dn_decision *decision);
+                            struct dn_decision *decision) DN_COLD;
 
 #endif

@@ -122,7 +122,7 @@ struct dn_history *dn_history_new (int n);
 /* Sort the runs and prepare the predictions. -1 where an application of a user has more
  * than DN_HISTORY_OWN_MAX runs, or without memory.
  */
-int dn_history_close (struct dn_history *history, struct dn_err *err);
+int dn_history_close (struct dn_history *history, struct dn_err *err) DN_COLD;
 
 /* NULL-safe. */
 void dn_history_free (struct dn_history *history) DN_COLD;
@@ -146,11 +146,11 @@ struct dn_outlook dn_history_at (const struct dn_history *history,
  */
 int dn_levels_read (const struct json_object *json,
                     struct dn_quantiles *q,
-                    struct dn_err *err);
+                    struct dn_err *err) DN_COLD;
 int dn_quantiles_read (const struct json_object *json,
                        const char *key,
                        struct dn_quantiles *q,
-                       struct dn_err *err);
+                       struct dn_err *err) DN_COLD;
 
 /* Read the member "history" of a site.json. NULL with 'err'. */
 struct dn_history *dn_history_read (struct json_object *json,

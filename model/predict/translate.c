@@ -244,9 +244,9 @@ static double samples_ratio (const struct dn_setting *measured,
  * level's error a part is that of the device and the precision (translate.inc); up to
  * twice, so that a slower device is never predicted to be faster.
  */
-static double carried_ratio (double step_s,
-                             const struct dn_setting *measured,
-                             const struct dn_setting *wanted)
+static DN_COLD double carried_ratio (double step_s,
+                                     const struct dn_setting *measured,
+                                     const struct dn_setting *wanted)
 {
     double ratio = safe_ratio (measured, wanted);
     double predicted = measured->estimate->step_s.p50;

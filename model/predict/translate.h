@@ -69,6 +69,6 @@ double dn_free_ratio (const struct dn_setting *measured,
 struct dn_range dn_learned_translate (const struct dn_app_row *row,
                                       double work,
                                       const struct dn_setting *measured,
-                                      const struct dn_setting *wanted);
+                                      const struct dn_setting *wanted) DN_COLD;
 
 #endif

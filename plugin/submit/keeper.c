@@ -235,7 +235,7 @@ static void write_traces (struct dn_writer *writer, bool counters)
     dn_state_give (&state);
 }
 
-static void *keep (void *unused)
+static DN_COLD void *keep (void *unused)
 {
     struct keeper keeper = {.writer = dn_writer_empty ()};
     unsigned ticks = 0;
@@ -347,7 +347,7 @@ static int start_thread (void)
 /* Ask the thread to end, and wait for it, but not for long: it may itself wait for a
  * file system that hangs. Its last lines are written before 'ended'.
  */
-static bool end_thread (void)
+static DN_COLD bool end_thread (void)
 {
     const struct timespec end = in_ms (STOP_MS);
     bool ended;
