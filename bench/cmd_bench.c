@@ -48,28 +48,25 @@ struct call {
 
 static const struct dn_option options[] = {
     [OPTION_SAMPLES] = DN_OPT_TEXT ("samples",
-                                    0,
                                     "FILE",
                                     "gpu, host: append to this file what it lacks",
                                     samples),
     [OPTION_DEVICE] = DN_OPT_TEXT ("device",
-                                   0,
                                    "WHICH",
                                    "gpu: number of the device (0); entry: its name",
                                    device),
     [OPTION_QUICK] =
-        DN_OPT_FLAG ("quick", 0, "gpu, host: measure a part of the set", quick),
+        DN_OPT_FLAG ("quick", "gpu, host: measure a part of the set", quick),
     [OPTION_IMAGES] =
-        DN_OPT_TEXT ("images", 0, "DIR", "host: decode these JPEG files", images),
+        DN_OPT_TEXT ("images", "DIR", "host: decode these JPEG files", images),
     [OPTION_CORES] = DN_OPT_INT ("cores",
-                                 0,
                                  "N",
                                  "host: use N cores at the same time (all)",
                                  cores,
                                  1,
                                  4096),
     [OPTION_OUT] =
-        DN_OPT_TEXT ("out", 0, "PATH", "entry: write to this file or directory", out),
+        DN_OPT_TEXT ("out", "PATH", "entry: write to this file or directory", out),
     DN_OPT_END,
 };
 
@@ -372,54 +369,39 @@ static const struct action *find_action (struct dn_options *given)
     for (size_t i = 0; i < DN_N_ELEMENTS (actions); i++)
         if (strcmp (given->args[0], actions[i].name) == 0)
             return &actions[i];
-    given->exit_code =
-        dn_options_misuse (given->command,
-                           "'%s' is unknown, expected gpu, host, entry or conf",
-                           dn_quote (given->args[0], strlen (given->args[0])).text);
+    dn_options_misuse (given,
+                       "'%s' is unknown, expected gpu, host, entry or conf",
+                       dn_quote (given->args[0], strlen (given->args[0])).text);
     return NULL;
 }
 
-static bool is_given (const struct call *call, const struct dn_option *option)
-{
-    const void *member = (const char *) call + option->at;
-
-    if (option->use == DN_OPTION_FLAG)
-        return *(const bool *) member;
-    return option->use == DN_OPTION_INT ? *(const int64_t *) member != 0
-                                        : *(const char *const *) member != NULL;
-}
-
 /* Does the action take the options and arguments that were given? */
-static bool check (struct dn_options *given,
-                   const struct action *action,
-                   const struct call *call)
+static bool check (struct dn_options *given, const struct action *action)
 {
     for (int i = 0; options[i].name; i++)
-        if (!(action->takes & BIT (i)) && is_given (call, &options[i])) {
-            given->exit_code = dn_options_misuse (
-                given->command, "%s: --%s is not taken", action->name, options[i].name);
+        if (!(action->takes & BIT (i)) && dn_options_has (given, options[i].name)) {
+            dn_options_misuse (
+                given, "%s: --%s is not taken", action->name, options[i].name);
             return false;
         }
     return dn_options_count (given, action->max_args > 0 ? 2 : 1, action->max_args + 1);
 }
 
-static int run (const struct dn_command *self, int argc, char **argv)
+static int run (struct dn_options *given)
 {
     struct call call = {.quick = false};
     const struct action *action;
-    struct dn_options given;
 
-    dn_options_begin (&given, self, argc, argv);
-    if (!dn_options_all (&given, &call, 1, -1))
-        return given.exit_code;
-    action = find_action (&given);
-    if (!action || !check (&given, action, &call))
-        return given.exit_code;
+    if (!dn_options_all (given, &call, 1, -1))
+        return given->exit_code;
+    action = find_action (given);
+    if (!action || !check (given, action))
+        return given->exit_code;
     if (!call.samples)
         call.samples = "dnnest-bench.csv";
-    call.hardware = given.paths.hardware;
-    call.files = given.args + 1;
-    call.n_files = given.n_args - 1;
+    call.hardware = given->paths.hardware;
+    call.files = given->args + 1;
+    call.n_files = given->n_args - 1;
     return action->run (&call);
 }
 

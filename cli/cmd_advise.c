@@ -20,7 +20,6 @@
 #include "seen.h"
 #include "what_if.h"
 #include "site_gpus.h"
-#include "slurm_version.h"
 #include "output/grid.h"
 
 #define ATTEMPTS 3
@@ -30,50 +29,38 @@
 
 /* The options and arguments of a call, and the submission. */
 struct call {
-    struct dn_options given;
+    struct dn_options *given;
     struct dn_sbatch sbatch;
     struct dn_settings settings;
-    const char *slurm;
     const char *snapshot; /* NULL: that of the site */
     int64_t user;         /* DN_UNSET: the caller */
 };
 
 static const struct dn_option options[] = {
     DN_OPT_TEXT ("def-mem-per-cpu",
-                 0,
                  "SIZE",
                  "DefMemPerCPU of slurm.conf",
                  sbatch.default_memory),
-    DN_OPT_RULE ("set", 0, "KEY=VALUE", "override a rule; may be repeated", settings),
-    DN_OPT_TEXT ("slurm", 0, "VERSION", "the version of Slurm to answer for", slurm),
-    DN_OPT_TEXT ("snapshot",
-                 0,
-                 "FILE",
-                 "the cluster as in this snapshot, now",
-                 snapshot),
-    DN_OPT_USER ("user", 0, "NAME", "as if this user submitted it (the caller)", user),
+    DN_OPT_RULE ("set", "KEY=VALUE", "override a rule; may be repeated", settings),
+    DN_OPT_SLURM,
+    DN_OPT_TEXT ("snapshot", "FILE", "the cluster as in this snapshot, now", snapshot),
+    DN_OPT_USER ("user", "NAME", "as if this user submitted it (the caller)", user),
     DN_OPT_END,
 };
 
 #define N_OPTIONS ((int) DN_N_ELEMENTS (options) - 1)
 
-static int take_options (const struct dn_command *self, struct call *call)
+static int take_options (struct call *call)
 {
-    struct dn_options *given = &call->given;
+    struct dn_options *given = call->given;
     int option;
 
-    call->slurm = dn_slurm_version_default;
-    call->user = DN_UNSET;
     while ((option = dn_options_take (given, call)) >= 0)
         dn_sbatch_set (&call->sbatch, option - N_OPTIONS, given->argument);
-    if (option != DN_OPTION_END)
-        return -1;
-    if (given->n_args > 0 && call->sbatch.value[DN_SBATCH_WRAP]) {
-        given->exit_code =
-            dn_options_misuse (self, "--wrap and a script cannot be combined");
-        return -1;
-    }
-    return 0;
+    if (option == DN_OPTION_END && given->n_args > 0
+        && call->sbatch.value[DN_SBATCH_WRAP])
+        option = dn_options_misuse (given, "--wrap and a script cannot be combined");
+    return option == DN_OPTION_END ? 0 : -1;
 }
 
 /* Build the submission from the options and the script. Return an enum dn_exit. */
@@ -83,17 +70,17 @@ static int read_submission (struct call *call)
     char *script = NULL;
     int rc;
 
-    if (call->given.n_args > 0) {
-        if (dn_read_input (call->given.args[0], &script, &err) < 0)
+    if (call->given->n_args > 0) {
+        if (dn_read_input (call->given->args[0], &script, &err) < 0)
             return dn_fail (DN_EXIT_DATA, &err);
         rc = dn_sbatch_read_script (&call->sbatch, script);
         if (rc != DN_EXIT_DONE)
             return rc;
     }
-    if (dn_sbatch_fill (&call->sbatch, call->given.slurm_version, &err) < 0)
+    if (dn_sbatch_fill (&call->sbatch, call->given->slurm_version, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    call->sbatch.job.args = (const char *const *) call->given.args;
-    call->sbatch.job.n_args = call->given.n_args;
+    call->sbatch.job.args = (const char *const *) call->given->args;
+    call->sbatch.job.n_args = call->given->n_args;
     if (call->user != DN_UNSET)
         call->sbatch.job.user_id = call->user;
     return DN_EXIT_DONE;
@@ -417,31 +404,19 @@ static void add_proposals (struct dn_grid *grid, const struct dn_advice *advice)
 
 static int print_changes (const struct dn_advice *advice)
 {
-    static const struct dn_grid_column columns[] = {
-        {"REQUEST", false}, {"OLD", false}, {"NEW", false}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 3);
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of ("REQUEST|OLD|NEW");
 
     add_proposals (&grid, advice);
-    if (grid.n_cells == 0)
+    if (dn_grid_is_empty (&grid))
         return DN_EXIT_DONE;
     printf ("\n");
     return dn_grid_print (&grid);
 }
 
-static void add_number (struct dn_grid *grid, int64_t number)
-{
-    if (number < 0)
-        dn_grid_add (grid, "-");
-    else
-        dn_grid_add (grid, "%" PRId64, number);
-}
-
 /* The changed fields of the submission, without the record in the admin comment. */
 static int print_edits (const struct dn_patch *patch)
 {
-    static const struct dn_grid_column columns[] = {
-        {"FIELD", false}, {"OLD", false}, {"NEW", false}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 3);
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of ("FIELD|OLD|NEW");
 
     for (int i = 0; i < patch->n_edits; i++) {
         const struct dn_edit *edit = &patch->edits[i];
@@ -450,14 +425,14 @@ static int print_edits (const struct dn_patch *patch)
             continue;
         dn_grid_add (&grid, "%s", dn_names_get (&dn_field_names, (int) edit->field));
         if (dn_field_is_number (edit->field)) {
-            add_number (&grid, edit->old_number);
-            add_number (&grid, edit->new_number);
+            dn_grid_count (&grid, edit->old_number);
+            dn_grid_count (&grid, edit->new_number);
         } else {
             dn_grid_add (&grid, "%s", edit->old_text ? edit->old_text : "-");
             dn_grid_add (&grid, "%s", edit->new_text);
         }
     }
-    if (grid.n_cells == 0)
+    if (dn_grid_is_empty (&grid))
         return DN_EXIT_DONE;
     printf ("\n");
     return dn_grid_print (&grid);
@@ -652,7 +627,7 @@ static int advise (struct call *call, struct dn_site *site)
     if (more < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     enforced = more > 0 ? other : NULL;
-    if (call->given.json)
+    if (call->given->json)
         print_json (site, dn_seen_cluster (&seen), job, advice, enforced);
     else
         rc = print_text (site, dn_seen_cluster (&seen), job, advice, enforced);
@@ -667,22 +642,17 @@ static void free_call (struct call *call)
     dn_sbatch_free (&call->sbatch);
 }
 
-static int run (const struct dn_command *self, int argc, char **argv)
+static int run (struct dn_options *given)
 {
-    dn_cleanup (free_call) struct call call = {.slurm = NULL};
+    dn_cleanup (free_call) struct call call = {.given = given, .user = DN_UNSET};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    struct dn_err err = {0};
     int rc;
 
-    dn_options_begin (&call.given, self, argc, argv);
-    if (take_options (self, &call) < 0)
-        return call.given.exit_code;
-    if (dn_slurm_version_read (call.slurm, &call.given.slurm_version, &err) < 0)
-        return dn_fail (DN_EXIT_USAGE, &err);
-    site = dn_options_site (&call.given,
-                            call.settings.len > 0 ? call.settings.text : NULL);
+    if (take_options (&call) < 0)
+        return given->exit_code;
+    site = dn_options_site (given, call.settings.len > 0 ? call.settings.text : NULL);
     if (!site)
-        return call.given.exit_code;
+        return given->exit_code;
     if (site->time_min_refused)
         dn_complain ("%s", dn_say_time_min_refused);
     rc = read_submission (&call);

@@ -10,7 +10,6 @@
 
 #include "process/sbatch.h"
 #include "request/script.h"
-#include "slurm_version.h"
 #include "output/show.h"
 #include "subject.h"
 #include "what_if.h"
@@ -21,7 +20,7 @@ struct call {
 };
 
 static const struct dn_option options[] = {
-    DN_OPT_FLAG ("keys", 0, "list the metadata keys instead", keys),
+    DN_OPT_FLAG ("keys", "list the metadata keys instead", keys),
     DN_OPT_END,
 };
 
@@ -84,13 +83,8 @@ static void add_key_json (struct json_object *array, const struct dn_key *key)
 
 static int print_keys (bool as_json)
 {
-    static const struct dn_grid_column columns[] = {{"GROUP", false},
-                                                    {"KEY", false},
-                                                    {"TYPE", false},
-                                                    {"MEANING", false},
-                                                    {"RANGE", false}};
     dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
+        dn_grid_of ("GROUP|KEY|TYPE|MEANING|RANGE");
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     struct json_object *array = dn_json_add_array (json, "keys");
     int n_keys;
@@ -178,7 +172,7 @@ static int describe (const struct dn_site *site,
 
 /* The metadata of a script, including its #SBATCH options, and its requested GPUs. */
 static int collect_script (const struct dn_site *site,
-                           const char *path,
+                           const struct dn_options *given,
                            struct finding *finding,
                            int64_t *n_gpus,
                            struct dn_err *err)
@@ -186,16 +180,14 @@ static int collect_script (const struct dn_site *site,
     dn_cleanup (dn_sbatch_free) struct dn_sbatch sbatch = {.script = NULL};
     struct dn_request request;
     char *script;
-    int version = 0;
     int rc;
 
-    if (dn_read_input (path, &script, err) < 0)
+    if (dn_read_input (given->args[0], &script, err) < 0)
         return dn_fail (DN_EXIT_DATA, err);
     rc = dn_sbatch_read_script (&sbatch, script);
     if (rc != DN_EXIT_DONE)
         return rc;
-    if (dn_slurm_version_read (dn_slurm_version_default, &version, err) < 0
-        || dn_sbatch_fill (&sbatch, version, err) < 0
+    if (dn_sbatch_fill (&sbatch, given->slurm_version, err) < 0
         || dn_request_read (&sbatch.job, NULL, &request, err) < 0)
         return dn_fail (DN_EXIT_USAGE, err);
     *n_gpus = request.n_gpus;
@@ -228,7 +220,7 @@ static int collect_comment (const struct dn_site *site,
 
 /* Return an enum dn_exit. */
 static int collect (const struct dn_site *site,
-                    const struct dn_options *given,
+                    struct dn_options *given,
                     struct finding *finding,
                     int64_t *n_gpus,
                     struct dn_err *err)
@@ -254,10 +246,10 @@ static int collect (const struct dn_site *site,
         return read_subject (given, finding, err);
     if (given->n_args > 1)
         return dn_options_misuse (
-            given->command,
+            given,
             "unexpected argument '%s' after a script",
             dn_quote (given->args[1], strlen (given->args[1])).text);
-    return collect_script (site, argument, finding, n_gpus, err);
+    return collect_script (site, given, finding, n_gpus, err);
 }
 
 /* The runs of a network on the site's GPUs; null where there is none. */
@@ -319,9 +311,8 @@ static int print_json (const struct dn_site *site, const struct finding *finding
 static int print_text (const struct dn_site *site, const struct finding *finding)
 {
     const struct dn_device *device = dn_usual_device (site);
-    static const struct dn_grid_column columns[] = {
-        {"KEY", false}, {"VALUE", false}, {"FROM", false}, {"MEANING", false}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 4);
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of ("KEY|VALUE|FROM|MEANING");
     int n_keys;
     int rc;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
@@ -403,16 +394,14 @@ static int check (struct dn_options *given)
     return rc;
 }
 
-static int run (const struct dn_command *self, int argc, char **argv)
+static int run (struct dn_options *given)
 {
-    struct dn_options given;
     struct call call = {.keys = false};
 
-    dn_options_begin (&given, self, argc, argv);
-    if (dn_options_take (&given, &call) != DN_OPTION_END
-        || !dn_options_count (&given, call.keys ? 0 : 1, call.keys ? 0 : -1))
-        return given.exit_code;
-    return call.keys ? print_keys (given.json) : check (&given);
+    if (dn_options_take (given, &call) != DN_OPTION_END
+        || !dn_options_count (given, call.keys ? 0 : 1, call.keys ? 0 : -1))
+        return given->exit_code;
+    return call.keys ? print_keys (given->json) : check (given);
 }
 
 const struct dn_command dn_cmd_check = {

@@ -350,7 +350,7 @@ static int print_names (struct dn_options *given,
     return DN_EXIT_DONE;
 }
 
-static int run (const struct dn_command *self, int argc, char **argv)
+static int run (struct dn_options *given)
 {
     static const struct {
         const char *name;
@@ -364,22 +364,20 @@ static int run (const struct dn_command *self, int argc, char **argv)
         {"datasets", NULL, print_datasets},
         {"gpus", NULL, print_gpus},
     };
-    struct dn_options given;
 
-    dn_options_begin (&given, self, argc, argv);
-    if (!dn_options_all (&given, NULL, 1, 1))
-        return given.exit_code;
+    if (!dn_options_all (given, NULL, 1, 1))
+        return given->exit_code;
     for (size_t i = 0; i < DN_N_ELEMENTS (kinds); i++)
         /* The scripts ask for "networks/PUBLISHER/". */
-        if (strcmp (kinds[i].name, given.args[0]) == 0
+        if (strcmp (kinds[i].name, given->args[0]) == 0
             || (kinds[i].print == print_networks
-                && strncmp (given.args[0], "networks/", 9) == 0))
+                && strncmp (given->args[0], "networks/", 9) == 0))
             return kinds[i].script ? print_script (kinds[i].script)
-                                   : print_names (&given, kinds[i].print);
-    return dn_options_misuse (self,
+                                   : print_names (given, kinds[i].print);
+    return dn_options_misuse (given,
                               "'%s' is unknown, expected bash, zsh, fish, networks, "
                               "datasets or gpus",
-                              dn_quote (given.args[0], strlen (given.args[0])).text);
+                              dn_quote (given->args[0], strlen (given->args[0])).text);
 }
 
 const struct dn_command dn_cmd_completion = {

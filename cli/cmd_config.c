@@ -4,35 +4,334 @@
  */
 #include "commands.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/messages.h"
+#include "common.h"
 #include "config/config_check.h"
 #include "config/config_view.h"
-#include "config/discover.h"
+#include "hardware/gpu_names.h"
+#include "host/files.h"
 #include "host/people.h"
+#include "output/json.h"
+#include "process/child.h"
 #include "seen.h"
-#include "slurm_version.h"
+#include "site.h"
+
+#define LIST_MAX (DN_NAME_MAX * 4)
+
+/* --- what other programs print ---------------------------------------------------- */
+
+/* A snapshot of this moment. */
+static char *make_snapshot (struct dn_err *err)
+{
+    const char *given = getenv ("DNNESTD");
+    dn_cleanup (dn_free_ptr) char *program = strdup (given ? given : "dnnestd");
+    char *argv[] = {program, "watch", "--once", "--out=-", NULL};
+
+    if (program)
+        return dn_child_output (argv, false, err);
+    dn_err_set (err, DN_E_NOMEM, "dnnestd: out of memory");
+    return NULL;
+}
+
+/* The text of the snapshot (the file 'given', "-" stdin; NULL: of StateDir, else made
+ * now), and where it is from.
+ */
+static char *read_snapshot (const char *given,
+                            const struct dn_site *site,
+                            char path[DN_SITE_PATH_MAX + 32],
+                            struct dn_err *err)
+{
+    struct dn_buf buf = dn_buf_on (path, DN_SITE_PATH_MAX + 32);
+    char *text = NULL;
+
+    if (given) {
+        dn_buf_add (&buf, "%s", given);
+        if (dn_read_large_input (path, DN_STATE_FILE_MAX, &text, err) < 0)
+            return NULL;
+        return text;
+    }
+    dn_buf_add (&buf, "%s/%s", site->state_dir, DN_CLUSTER_FILE);
+    if (access (path, F_OK) == 0)
+        return dn_file_read (path, DN_STATE_FILE_MAX, &text, err) < 0 ? NULL : text;
+    dn_buf_add (&buf, " of now");
+    return make_snapshot (err);
+}
+
+/* --- types ------------------------------------------------------------------------ */
+
+/* A type with the least that its nodes have. */
+struct found {
+    struct dn_node_group least;
+    struct dn_gpu_guess guess;
+    bool differ; /* the nodes do, in more than their partitions */
+};
+
+static int64_t least (int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Put the names of 'from' that are in 'other', or that are not, behind those of 'list'.
+ */
+static void add_names (char list[LIST_MAX],
+                       const char *from,
+                       const char *other,
+                       bool common)
+{
+    struct dn_span rest = dn_span_of (from);
+    struct dn_span name;
+
+    while ((name = dn_span_cut (&rest, ",")).text) {
+        size_t len = strlen (list);
+
+        if (name.len == 0 || dn_list_has (other, name) != common
+            || len + name.len + 2 > LIST_MAX)
+            continue;
+        if (len > 0)
+            list[len++] = ',';
+        memcpy (list + len, name.text, name.len);
+        list[len + name.len] = '\0';
+    }
+}
+
+static void add_group (struct found *found, const struct dn_node_group *group)
+{
+    struct dn_node_group *sum = &found->least;
+    char features[LIST_MAX] = "";
+
+    found->differ = found->differ || sum->gpus != group->gpus
+                    || sum->cpus != group->cpus || sum->mem_mb != group->mem_mb
+                    || sum->tmp_mb != group->tmp_mb
+                    || sum->threads_per_core != group->threads_per_core
+                    || strcmp (sum->features, group->features) != 0;
+    sum->gpus = least (sum->gpus, group->gpus);
+    sum->cpus = least (sum->cpus, group->cpus);
+    sum->mem_mb = least (sum->mem_mb, group->mem_mb);
+    sum->tmp_mb = least (sum->tmp_mb, group->tmp_mb);
+    if (sum->threads_per_core != group->threads_per_core)
+        sum->threads_per_core = DN_UNSET;
+    add_names (features, sum->features, group->features, true);
+    memcpy (sum->features, features, sizeof (features));
+    add_names (sum->partitions, group->partitions, sum->partitions, false);
+    sum->n_nodes += group->n_nodes;
+}
+
+/* The types of the cluster, in their order, and the names of those beyond the most that
+ * dnnest.conf can have. Return their number.
+ */
+static int find_types (const struct dn_cluster *cluster,
+                       struct found list[DN_CANDIDATES_MAX],
+                       char left_out[LIST_MAX])
+{
+    int n = 0;
+
+    for (int64_t i = 0; i < cluster->n_groups; i++) {
+        const struct dn_node_group *group = &cluster->groups[i];
+        int at = 0;
+
+        while (at < n && strcmp (list[at].least.type, group->type) != 0)
+            at++;
+        if (at < n)
+            add_group (&list[at], group);
+        else if (n < DN_CANDIDATES_MAX)
+            list[n++] = (struct found){.least = *group};
+        else
+            add_names (left_out, group->type, left_out, false);
+    }
+    return n;
+}
+
+/* --- lines ------------------------------------------------------------------------ */
+
+static void add_number (struct dn_buf *buf, const char *key, int64_t number)
+{
+    if (number > 0)
+        dn_buf_add (buf, " %s=%" PRId64, key, number);
+}
+
+/* A line of dnnest.conf; a comment where no device is known. */
+static void write_line (const struct found *found, struct dn_buf *buf)
+{
+    const struct dn_node_group *node = &found->least;
+    const struct dn_device *device = found->guess.device;
+
+    dn_buf_add (buf,
+                "%sGpu Type=%s Device=%s",
+                device && node->type[0] ? "" : "#",
+                node->type[0] ? node->type : "NAME",
+                device ? device->name : "DEVICE");
+    add_number (buf, "PerNode", node->gpus);
+    add_number (buf, "Nodes", node->n_nodes);
+    add_number (buf, "NodeCpus", node->cpus);
+    add_number (buf, "NodeMemory", node->mem_mb);
+    add_number (buf, "NodeTmp", node->tmp_mb);
+    add_number (buf, "ThreadsPerCore", node->threads_per_core);
+    if (node->partitions[0])
+        dn_buf_add (buf, " Partitions=%s", node->partitions);
+    if (node->features[0])
+        dn_buf_add (buf, " Features=%s", node->features);
+}
+
+static void add_doubt (struct dn_buf *buf, const char *text)
+{
+    dn_buf_add (buf, "%s%s", buf->len > 0 ? "; " : "", text);
+}
+
+/* What is not sure about the line, or special; "" nothing. */
+static void write_doubts (const struct found *found, struct dn_buf *buf)
+{
+    const struct dn_gpu_guess *guess = &found->guess;
+    const char *type = found->least.type;
+
+    if (type[0] == '\0')
+        dn_buf_add (buf,
+                    "GPUs without a type: if all of a partition are of one device, "
+                    "name it and add ByPartition= and MaxTime=");
+    else if (!guess->device)
+        dn_buf_add (buf,
+                    "left out: not in the catalogue by this name, see dnnest-dev "
+                    "hardware");
+    else if (guess->doubt[0])
+        dn_buf_add (buf, "%s assumed %s; check", guess->doubt, guess->device->name);
+    if (guess->device && guess->device->slice)
+        add_doubt (buf, "a slice (MIG), for jobs of one GPU");
+    if (found->least.gpus == DN_NODE_GPUS_MAX)
+        add_doubt (buf, "PerNode is that or more");
+    if (found->differ)
+        add_doubt (buf, "its nodes differ: the line has the least of them");
+}
+
+static void print_text (const struct found *list, int n, const char *from)
+{
+    printf ("# GPU types of %s; nvidia-smi -L shows which devices they are\n", from);
+    for (int i = 0; i < n; i++) {
+        char line[2048];
+        char doubts[1024];
+        struct dn_buf line_buf = dn_buf_on (line, sizeof (line));
+        struct dn_buf doubts_buf = dn_buf_on (doubts, sizeof (doubts));
+
+        write_line (&list[i], &line_buf);
+        write_doubts (&list[i], &doubts_buf);
+        if (doubts_buf.len > 0)
+            printf ("# %s: %s\n", list[i].least.type, doubts);
+        printf ("%s\n", line);
+    }
+}
+
+static void print_json (const struct found *list, int n, const char *from)
+{
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
+    struct json_object *array;
+
+    dn_json_add_text (json, "snapshot", from);
+    array = dn_json_add_array (json, "gpus");
+    for (int i = 0; i < n; i++) {
+        struct json_object *row = dn_json_append_object (array);
+        const struct dn_device *device = list[i].guess.device;
+        char line[2048];
+        char doubts[1024];
+        struct dn_buf line_buf = dn_buf_on (line, sizeof (line));
+        struct dn_buf doubts_buf = dn_buf_on (doubts, sizeof (doubts));
+
+        write_line (&list[i], &line_buf);
+        write_doubts (&list[i], &doubts_buf);
+        dn_json_add_text (row, "type", list[i].least.type);
+        dn_json_add_text (row, "device", device ? device->name : NULL);
+        dn_json_add_text (row, "doubt", doubts_buf.len > 0 ? doubts : NULL);
+        dn_json_add_text (row, "line", line);
+    }
+    dn_json_print (json);
+}
+
+/* Guess the devices. */
+static void guess_all (struct found *list, int n, const struct dn_catalogue *catalogue)
+{
+    struct dn_products all = {.n = 0};
+    bool sure = true;
+
+    for (int i = 0; i < n; i++) {
+        struct dn_gpu_guess *guess = &list[i].guess;
+
+        *guess = dn_gpu_guess (catalogue, list[i].least.type, list[i].least.gpus, NULL);
+        if (guess->device && guess->device->slice)
+            continue;
+        if (guess->device)
+            dn_products_add (&all, guess->device);
+        sure = sure && guess->doubt[0] == '\0';
+    }
+    /* Slices are probably of devices that other nodes have whole. */
+    for (int i = 0; i < n; i++) {
+        struct dn_gpu_guess *guess = &list[i].guess;
+        struct dn_gpu_guess near;
+
+        if (!guess->device || !guess->device->slice || !guess->doubt[0])
+            continue;
+        near = dn_gpu_guess (catalogue, list[i].least.type, list[i].least.gpus, &all);
+        guess->device = near.device;
+        if (sure && !near.doubt[0])
+            guess->doubt[0] = '\0';
+    }
+}
+
+/* Print a Gpu line for each type. Return an enum dn_exit. */
+static int discover (const struct dn_site *site, const char *snapshot, bool json)
+{
+    char from[DN_SITE_PATH_MAX + 32];
+    struct dn_err err = {0};
+    dn_cleanup (dn_free_ptr) char *text = read_snapshot (snapshot, site, from, &err);
+    struct found list[DN_CANDIDATES_MAX];
+    char left_out[LIST_MAX] = "";
+    struct dn_cluster *cluster;
+    int n;
+
+    if (!text)
+        return dn_fail (DN_EXIT_DATA, &err);
+    cluster = dn_cluster_read (dn_span_of (text), from, &err);
+    if (!cluster)
+        return dn_fail (DN_EXIT_DATA, &err);
+    n = find_types (cluster, list, left_out);
+    dn_cluster_free (cluster);
+    if (n == 0) {
+        dn_complain ("%s: no node has GPUs", from);
+        return DN_EXIT_ABSTAINED;
+    }
+    guess_all (list, n, &site->catalogue);
+    if (left_out[0])
+        dn_complain ("left out, as dnnest.conf has at most %d types: %s",
+                     DN_CANDIDATES_MAX,
+                     left_out);
+    if (json)
+        print_json (list, n, from);
+    else
+        print_text (list, n, from);
+    return DN_EXIT_DONE;
+}
 
 struct call {
-    struct dn_options given;
+    struct dn_options *given;
     struct dn_settings settings;
     struct dn_submitter submitter;
     bool submits; /* a submitter was named */
     bool check;
     bool discovers;
-    struct dn_discover discover;
-    const char *slurm; /* the version */
+    const char *snapshot; /* of --discover; NULL: that of the site */
 };
 
 /* Look up a user of this system, by name or number. */
 static int take_user (struct dn_options *given, void *to)
 {
-    struct call *call = to;
-    struct dn_submitter *submitter = &call->submitter;
+    struct dn_submitter *submitter = to;
     const struct passwd *entry;
 
-    if (!dn_options_user (given->argument, &submitter->user_id))
+    if (dn_options_user (given->argument, &submitter->user_id) != DN_EXIT_DONE)
         return DN_EXIT_USAGE;
     /* cppcheck-suppress getpwuidCalled ; there is one thread */
     entry = getpwuid ((uid_t) submitter->user_id);
@@ -43,7 +342,7 @@ static int take_user (struct dn_options *given, void *to)
 
 static int take_group (struct dn_options *given, void *to)
 {
-    struct call *call = to;
+    struct dn_submitter *submitter = to;
     const struct dn_people *system = &dn_people_of_system;
     const char *name = given->argument;
     struct dn_person group = {0};
@@ -54,7 +353,7 @@ static int take_group (struct dn_options *given, void *to)
         dn_complain ("--group: %s", err.text);
         return DN_EXIT_USAGE;
     }
-    call->submitter.group_id = group.id;
+    submitter->group_id = group.id;
     dn_person_free (&group);
     return DN_EXIT_DONE;
 }
@@ -74,49 +373,55 @@ static int take_discover (struct dn_options *given, void *to)
     struct call *call = to;
 
     call->discovers = true;
-    call->discover.snapshot = given->argument;
+    call->snapshot = given->argument;
     return DN_EXIT_DONE;
 }
 
 static const struct dn_option options[] = {
     DN_OPT_TEXT ("account",
-                 'A',
                  "NAME",
                  "the rules for jobs of this account",
-                 submitter.account),
+                 submitter.account,
+                 .letter = 'A'),
     DN_OPT_TAKE ("check",
-                 0,
                  "[=FILE]",
                  "print all errors of this dnnest.conf",
                  take_check),
     DN_OPT_TAKE ("discover",
-                 0,
                  "[=FILE]",
                  "print Gpu lines for the nodes of this snapshot",
                  take_discover),
-    DN_OPT_TAKE ("group", 0, "NAME", "the rules for jobs of this group", take_group),
+    DN_OPT_TAKE ("group",
+                 "NAME",
+                 "the rules for jobs of this group",
+                 take_group,
+                 DN_OPT_AT (submitter)),
     DN_OPT_TEXT ("partition",
-                 'p',
                  "NAME",
                  "the rules for jobs in this partition",
-                 submitter.partition),
-    DN_OPT_TEXT ("qos", 'q', "NAME", "the rules for jobs of this QOS", submitter.qos),
-    DN_OPT_RULE ("set", 0, "KEY=VALUE", "override a rule; may be repeated", settings),
-    DN_OPT_TEXT ("slurm", 0, "VERSION", "the version of Slurm to answer for", slurm),
-    DN_OPT_TAKE ("user", 0, "NAME", "the rules for jobs of this user", take_user),
+                 submitter.partition,
+                 .letter = 'p'),
+    DN_OPT_TEXT ("qos",
+                 "NAME",
+                 "the rules for jobs of this QOS",
+                 submitter.qos,
+                 .letter = 'q'),
+    DN_OPT_RULE ("set", "KEY=VALUE", "override a rule; may be repeated", settings),
+    DN_OPT_SLURM,
+    DN_OPT_TAKE ("user",
+                 "NAME",
+                 "the rules for jobs of this user",
+                 take_user,
+                 DN_OPT_AT (submitter)),
     DN_OPT_END,
 };
 
 /* Return false to leave with the exit code of 'given'. */
-static bool take_options (struct call *call,
-                          const struct dn_command *self,
-                          int argc,
-                          char **argv)
+static bool take_options (struct call *call)
 {
-    struct dn_options *given = &call->given;
+    struct dn_options *given = call->given;
     const struct dn_submitter *submitter = &call->submitter;
 
-    dn_options_begin (given, self, argc, argv);
     if (dn_options_take (given, call) != DN_OPTION_END
         || !dn_options_count (given, 0, call->check ? 1 : 0))
         return false;
@@ -126,8 +431,7 @@ static bool take_options (struct call *call,
     if (given->n_args > 0)
         dn_options_conf (given, given->args[0]);
     if (call->check && call->discovers)
-        given->exit_code =
-            dn_options_misuse (self, "--check cannot be combined with --discover");
+        dn_options_misuse (given, "--check cannot be combined with --discover");
     return given->exit_code == DN_EXIT_DONE;
 }
 
@@ -138,7 +442,7 @@ static int show (const struct call *call, const struct dn_site *site)
     struct dn_origins origins;
     struct dn_rules rules = dn_site_rules (site, submitter, &origins);
     const struct dn_config_view view = {.site = site,
-                                        .conf = call->given.paths.conf,
+                                        .conf = call->given->paths.conf,
                                         .submitter = call->submits ? submitter : NULL,
                                         .rules = &rules,
                                         .origins = &origins,
@@ -148,30 +452,27 @@ static int show (const struct call *call, const struct dn_site *site)
         dn_complain ("%s", dn_say_time_min_refused);
     dn_config_warn (view.conf, &site->policies, NULL);
     dn_seen_read (&seen, site, NULL);
-    if (!call->given.json)
+    if (!call->given->json)
         return dn_config_print (&view);
     dn_config_print_json (&view);
     return DN_EXIT_DONE;
 }
 
-static int run (const struct dn_command *self, int argc, char **argv)
+static int run (struct dn_options *given)
 {
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    struct call call = {.submitter = {.user_id = DN_UNSET, .group_id = DN_UNSET},
-                        .slurm = dn_slurm_version_default};
-    struct dn_err err = {0};
+    struct call call = {.given = given,
+                        .submitter = {.user_id = DN_UNSET, .group_id = DN_UNSET}};
 
-    if (!take_options (&call, self, argc, argv))
-        return call.given.exit_code;
-    if (dn_slurm_version_read (call.slurm, &call.given.slurm_version, &err) < 0)
-        return dn_fail (DN_EXIT_USAGE, &err);
+    if (!take_options (&call))
+        return given->exit_code;
     if (call.check)
-        return dn_config_check (&call.given, call.settings.text);
-    site = dn_options_site (&call.given, call.settings.text);
+        return dn_config_check (given, call.settings.text);
+    site = dn_options_site (given, call.settings.text);
     if (!site)
-        return call.given.exit_code;
-    call.discover.json = call.given.json;
-    return call.discovers ? dn_discover (&call.discover, site) : show (&call, site);
+        return given->exit_code;
+    return call.discovers ? discover (site, call.snapshot, given->json)
+                          : show (&call, site);
 }
 
 const struct dn_command dn_cmd_config = {

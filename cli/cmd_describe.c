@@ -15,12 +15,10 @@
 #include "jobs/accounting.h"
 #include "output/json.h"
 #include "predict/learned.h"
-#include "process/interrupt.h"
 #include "process/run_program.h"
-#include "report/site_store.h"
+#include "process/sacct.h"
 #include "rewrite/recorded.h"
 #include "rewrite/rewrite.h"
-#include "sidecar_put.h"
 #include "subject.h"
 
 #define GRACE_S 10
@@ -55,41 +53,35 @@ static void free_call (struct call *call)
     dn_known_run_free (&call->known);
 }
 
-static int take_gpu (struct dn_options *given, void *to)
-{
-    struct call *call = to;
-
-    return dn_gpus_wanted_take (given, &call->wanted);
-}
-
 static const struct dn_option options[] = {
-    DN_OPT_TEXT ("output", 'o', "FILE", "write the whole description there", out),
+    DN_OPT_TEXT ("output",
+                 "FILE",
+                 "write the whole description there",
+                 out,
+                 .letter = 'o'),
     DN_OPT_INT ("steps",
-                0,
                 "N",
                 "of a program: end it after N measured steps (30)",
                 steps,
                 1,
                 100000),
     DN_OPT_INT ("seconds",
-                0,
                 "S",
                 "of a program: end it after S seconds (600)",
                 seconds,
                 1,
                 DAY_S),
     DN_OPT_TAKE ("gpu",
-                 0,
                  "NAME",
                  "predict on this GPU type or device; may be repeated",
-                 take_gpu),
-    DN_OPT_FLAG ("all", 0, "predict on every device of the catalogue", wanted.all),
-    DN_OPT_TEXT ("dir", 0, "DIR", "where jobs describe themselves (ProgressDir)", dir),
+                 dn_gpus_wanted_take,
+                 DN_OPT_AT (wanted)),
+    DN_OPT_FLAG ("all", "predict on every device of the catalogue", wanted.all),
+    DN_OPT_TEXT ("dir", "DIR", "where jobs describe themselves (ProgressDir)", dir),
     DN_OPT_END,
 };
 
-/* --- output ------------------------------------------------------------------------
- */
+/* --- output ----------------------------------------------------------------------- */
 
 static const char *or_null (const char *text)
 {
@@ -211,8 +203,7 @@ static int put (const struct dn_site *site,
     return DN_EXIT_DONE;
 }
 
-/* --- a job, or the newest of a script ----------------------------------------------
- */
+/* --- a job, or the newest of a script --------------------------------------------- */
 
 /* Keep the newest of the jobs with the name that is looked for, if any. */
 static int take_job (void *to, const struct dn_accounted *job)
@@ -334,8 +325,7 @@ static int describe_job (const struct dn_site *site,
     return dn_fail (DN_EXIT_ABSTAINED, &err);
 }
 
-/* --- a program ---------------------------------------------------------------------
- */
+/* --- a program -------------------------------------------------------------------- */
 
 /* The exit code of a program that failed by itself. */
 static int exit_of (const struct dn_program_run *run)
@@ -429,43 +419,50 @@ static int describe_program (const struct dn_site *site, struct call *call)
                : DN_EXIT_DONE;
 }
 
-/* --- the command -------------------------------------------------------------------
- */
+/* --- the command ------------------------------------------------------------------ */
 
 /* Refuse what is for a program alone, and a program that is none. */
-static int check_options (const struct dn_command *self, const struct call *call)
+static int check_options (struct dn_options *given, const struct call *call)
 {
     if (!call->argv && (call->wanted.all || call->wanted.n_names > 0))
-        return dn_options_misuse (self, "--gpu and --all need -- COMMAND");
+        return dn_options_misuse (given, "--gpu and --all need -- COMMAND");
     if (call->argv && !call->argv[0])
-        return dn_options_misuse (self, "COMMAND is missing, expected -- COMMAND");
+        return dn_options_misuse (given, "COMMAND is missing, expected -- COMMAND");
     return DN_EXIT_DONE;
 }
 
-static int run (const struct dn_command *self, int argc, char **argv)
+/* The words after "--" are the command of the program. */
+static void cut (struct dn_options *given, struct call *call)
+{
+    for (int i = 1; i < given->argc; i++)
+        if (strcmp (given->argv[i], "--") == 0) {
+            call->argv = given->argv + i + 1;
+            given->argc = i;
+        }
+}
+
+static int run (struct dn_options *given)
 {
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (free_call) struct call call = {.steps = 30, .seconds = 600};
-    struct dn_options given;
-    int n = dn_options_cut (argc, argv, &call.argv);
     int rc;
 
     dn_described_free (&call.described); /* nothing is known */
-    dn_options_begin (&given, self, n, argv);
-    if (!dn_options_all (&given, &call, call.argv ? 0 : 1, 1))
-        return given.exit_code;
-    rc = check_options (self, &call);
+    cut (given, &call);
+    if (!dn_options_all (given, &call, call.argv ? 0 : 1, 1))
+        return given->exit_code;
+    rc = check_options (given, &call);
     if (rc != DN_EXIT_DONE)
         return rc;
-    site = dn_options_site (&given, NULL);
+    site = dn_options_site (given, NULL);
     if (!site)
-        return given.exit_code;
+        return given->exit_code;
     if (!call.dir)
         call.dir = or_null (site->progress_dir);
-    call.given = call.argv && given.n_args > 0 ? given.args[0] : NULL;
+    call.given = call.argv && given->n_args > 0 ? given->args[0] : NULL;
     rc = call.argv ? describe_program (site, &call)
-                   : describe_job (site, &call, given.args[0]);
-    return rc == DN_EXIT_DONE ? put (site, &call, &given) : rc;
+                   : describe_job (site, &call, given->args[0]);
+    return rc == DN_EXIT_DONE ? put (site, &call, given) : rc;
 }
 
 const struct dn_command dn_cmd_describe = {

@@ -6,11 +6,13 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "output/anatomy.h"
 #include "output/grid.h"
 #include "seen.h"
 #include "site_gpus.h"
+#include "subject.h"
 #include "what_if.h"
 
 /* Default of --top. */
@@ -24,21 +26,183 @@ struct call {
 
 static const struct dn_option options[] = {
     DN_OPT_OLD ("plot", "FILE", "--json prints the numbers"),
-    DN_OPT_TEXT ("gpu",
-                 0,
-                 "NAME",
-                 "the GPU type or device to explain (a usual one)",
-                 gpu),
+    DN_OPT_TEXT ("gpu", "NAME", "the GPU type or device to explain (a usual one)", gpu),
     DN_OPT_INT ("top",
-                0,
                 "N",
                 "list the N operators that take longest (10)",
                 top,
                 0,
                 DN_GRAPH_OPS_MAX),
-    DN_OPT_USER ("user", 0, "NAME", "with the history of this user (the caller)", user),
+    DN_OPT_USER ("user", "NAME", "with the history of this user (the caller)", user),
     DN_OPT_END,
 };
+
+/* Operators of one kind, or of one kind and size. */
+struct op_group {
+    const struct dn_op *op; /* the first of them; NULL: none */
+    double count;
+    double forward_flops; /* of all of them, per sample */
+    double params;
+    struct dn_op_time time;
+};
+
+/* The content of 'dnnest explain'. */
+struct anatomy {
+    const struct dn_subject *subject; /* borrowed */
+    struct dn_estimate estimate;
+    enum dn_bottleneck bottleneck; /* of the step */
+    double device_s;               /* seconds that the device works in a step */
+    struct op_group kinds[DN_N_OP_KINDS];
+    struct op_group *tops; /* owned: operators of equal size, longest first */
+    int n_tops;
+};
+
+/* Seconds of the backward pass, including forward passes that it repeats. */
+static double backward_of (const struct dn_op_time *time)
+{
+    return time->backward_data_s + time->backward_weight_s + time->recompute_s;
+}
+
+static bool is_product (const struct dn_op *op)
+{
+    return op->kind == DN_OP_CONV || op->kind == DN_OP_LINEAR
+           || op->kind == DN_OP_MATMUL || op->kind == DN_OP_ATTENTION
+           || op->kind == DN_OP_RNN;
+}
+
+/* The size of an operator for one sample: "3136x64x576" (rows, columns, depth) of a
+ * product, "12*128x128x64" of twelve products, the elements read of any other operator.
+ */
+static struct dn_shown size_of (const struct dn_op *op)
+{
+    struct dn_shown out = {""};
+    struct dn_buf buf = dn_buf_on (out.text, sizeof (out.text));
+
+    if (!is_product (op)) {
+        dn_buf_add (&buf, "%.10g", op->in);
+        return out;
+    }
+    if (op->batches > 1)
+        dn_buf_add (&buf, "%.10g*", op->batches);
+    dn_buf_add (&buf, "%.10gx%.10gx%.10g", op->m, op->n, op->k);
+    return out;
+}
+
+static void add_to_group (struct op_group *group,
+                          const struct dn_op *op,
+                          const struct dn_op_time *time)
+{
+    if (!group->op)
+        group->op = op;
+    group->count += op->repeat;
+    group->forward_flops += op->repeat * op->flops;
+    group->params += op->repeat * (op->params + op->frozen_params);
+    dn_op_add (&group->time, time);
+}
+
+static int compare (double a, double b)
+{
+    return (a > b) - (a < b);
+}
+
+/* Sorts by kind and size, so that equal operators are adjacent. */
+static int by_size (const void *a, const void *b)
+{
+    const struct dn_op *x = ((const struct op_group *) a)->op;
+    const struct dn_op *y = ((const struct op_group *) b)->op;
+    const double sizes[][2] = {{x->kind, y->kind},
+                               {x->m, y->m},
+                               {x->n, y->n},
+                               {x->k, y->k},
+                               {x->batches, y->batches},
+                               {x->in, y->in},
+                               {x->out, y->out},
+                               {x->steps, y->steps},
+                               {x->first, y->first}};
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < DN_N_ELEMENTS (sizes); i++)
+        rc = compare (sizes[i][0], sizes[i][1]);
+    return rc;
+}
+
+/* Longest first; equal ones in the order of the network. */
+static int by_time (const void *a, const void *b)
+{
+    const struct op_group *x = a;
+    const struct op_group *y = b;
+    int rc = compare (dn_op_seconds (&y->time), dn_op_seconds (&x->time));
+
+    return rc != 0 ? rc : (x->op > y->op) - (x->op < y->op);
+}
+
+/* Merge equal operators. */
+static void merge_tops (struct anatomy *anatomy)
+{
+    struct op_group *tops = anatomy->tops;
+    int n = 0;
+
+    qsort (tops, (size_t) anatomy->n_tops, sizeof (*tops), by_size);
+    for (int i = 0; i < anatomy->n_tops; i++) {
+        if (n == 0 || by_size (&tops[n - 1], &tops[i]) != 0) {
+            tops[n++] = tops[i];
+            continue;
+        }
+        tops[n - 1].op = tops[i].op < tops[n - 1].op ? tops[i].op : tops[n - 1].op;
+        tops[n - 1].count += tops[i].count;
+        tops[n - 1].forward_flops += tops[i].forward_flops;
+        tops[n - 1].params += tops[i].params;
+        dn_op_add (&tops[n - 1].time, &tops[i].time);
+    }
+    anatomy->n_tops = n;
+    qsort (tops, (size_t) n, sizeof (*tops), by_time);
+}
+
+/* Predict 'subject' on 'device' and split the step into its parts. -1 if out of memory.
+ * The caller frees it with free_anatomy ().
+ */
+static int find_anatomy (const struct dn_site *site,
+                         const struct dn_subject *subject,
+                         const struct dn_device *device,
+                         struct anatomy *anatomy,
+                         struct dn_err *err)
+{
+    const struct dn_case c = dn_subject_case (site, subject, device, 0);
+    const struct dn_graph *graph = &subject->graph;
+    size_t n_ops = (size_t) graph->n_ops;
+    dn_cleanup (dn_free_ptr) struct dn_op_time *times =
+        calloc (n_ops + 1, sizeof (*times));
+
+    memset (anatomy, 0, sizeof (*anatomy));
+    anatomy->tops = calloc (n_ops + 1, sizeof (*anatomy->tops));
+    if (!times || !anatomy->tops)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    anatomy->subject = subject;
+    if (dn_subject_predict (site, subject, &device, 1, &anatomy->estimate, err) < 0)
+        return -1;
+    dn_whitebox_operators (&c, times);
+    anatomy->bottleneck = dn_step_bottleneck (&anatomy->estimate, times, graph->n_ops);
+    for (int i = DN_STAGE_FORWARD; i <= DN_STAGE_OPTIMIZER; i++)
+        anatomy->device_s += anatomy->estimate.stage_s[i];
+    for (int i = 0; i < graph->n_ops; i++) {
+        const struct dn_op *op = &graph->ops[i];
+
+        add_to_group (&anatomy->kinds[op->kind], op, &times[i]);
+        add_to_group (&anatomy->tops[anatomy->n_tops++], op, &times[i]);
+    }
+    merge_tops (anatomy);
+    return 0;
+}
+
+/* NULL-safe. */
+static void free_anatomy (struct anatomy *anatomy)
+{
+    if (!anatomy)
+        return;
+    free (anatomy->tops);
+    anatomy->tops = NULL;
+    anatomy->n_tops = 0;
+}
 
 static double share (double part, double whole)
 {
@@ -77,14 +241,14 @@ static void add_time (struct json_object *row,
                       double device_s)
 {
     dn_json_add_real (row, "forward_ms", time->forward_s * 1000);
-    dn_json_add_real (row, "backward_ms", dn_op_backward (time) * 1000);
+    dn_json_add_real (row, "backward_ms", backward_of (time) * 1000);
     dn_json_add_real (row, "flops", time->flops);
     dn_json_add_real (row, "bytes", time->bytes);
     dn_json_add_real (row, "share", share (dn_op_seconds (time), device_s));
     dn_json_add_text (row, "bound_by", bound_text (time->bottleneck));
 }
 
-static void add_kinds (struct json_object *json, const struct dn_anatomy *anatomy)
+static void add_kinds (struct json_object *json, const struct anatomy *anatomy)
 {
     struct json_object *ops = dn_json_add_array (json, "operators");
     double flops = 0;
@@ -92,7 +256,7 @@ static void add_kinds (struct json_object *json, const struct dn_anatomy *anatom
     for (int i = 0; i < DN_N_OP_KINDS; i++)
         flops += anatomy->kinds[i].forward_flops;
     for (int i = 0; i < DN_N_OP_KINDS; i++) {
-        const struct dn_op_group *group = &anatomy->kinds[i];
+        const struct op_group *group = &anatomy->kinds[i];
         struct json_object *row;
 
         if (!group->op)
@@ -108,18 +272,18 @@ static void add_kinds (struct json_object *json, const struct dn_anatomy *anatom
 }
 
 static void add_tops (struct json_object *json,
-                      const struct dn_anatomy *anatomy,
+                      const struct anatomy *anatomy,
                       int64_t top)
 {
     struct json_object *array = dn_json_add_array (json, "top");
 
     for (int i = 0; i < anatomy->n_tops && i < top; i++) {
-        const struct dn_op_group *group = &anatomy->tops[i];
+        const struct op_group *group = &anatomy->tops[i];
         struct json_object *row = dn_json_append_object (array);
 
         dn_json_add_text (
             row, "kind", dn_names_get (&dn_op_kind_names, (int) group->op->kind));
-        dn_json_add_text (row, "size", dn_op_size (group->op).text);
+        dn_json_add_text (row, "size", size_of (group->op).text);
         dn_json_add_real (row, "count", group->count);
         add_time (row, &group->time, anatomy->device_s);
     }
@@ -127,7 +291,7 @@ static void add_tops (struct json_object *json,
 
 static void print_json (const struct dn_site *site,
                         const struct dn_site_gpu *gpu,
-                        const struct dn_anatomy *anatomy,
+                        const struct anatomy *anatomy,
                         int64_t top)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
@@ -171,11 +335,9 @@ static void print_site (const struct dn_estimate *estimate)
             dn_show_real (estimate->site, 3).text);
 }
 
-static int print_stages (const struct dn_anatomy *anatomy)
+static int print_stages (const struct anatomy *anatomy)
 {
-    static const struct dn_grid_column columns[] = {
-        {"STAGE", false}, {"ms", true}, {"% OF STEP", true}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 3);
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of ("STAGE|ms>|% OF STEP>");
     const struct dn_estimate *estimate = &anatomy->estimate;
 
     printf ("\nOne step takes %s ms, bound by %s; stages overlap, they need not add "
@@ -193,7 +355,7 @@ static int print_stages (const struct dn_anatomy *anatomy)
 /* Where it is not sure that the run fits: what would; and what was assumed. */
 static int print_fit (const struct dn_site *site,
                       const struct dn_site_gpu *gpu,
-                      const struct dn_anatomy *anatomy)
+                      const struct anatomy *anatomy)
 {
     const struct dn_estimate *estimate = &anatomy->estimate;
     const struct dn_forecast run =
@@ -209,9 +371,7 @@ static int print_fit (const struct dn_site *site,
 
 static int print_memory (const struct dn_estimate *estimate)
 {
-    static const struct dn_grid_column columns[] = {
-        {"MEMORY", false}, {"GiB", true}, {"%", true}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 3);
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of ("MEMORY|GiB>|%>");
 
     printf ("\nOne GPU holds %s of its %s.\n",
             dn_show_bytes (estimate->gpu_mem.p50).text,
@@ -229,7 +389,7 @@ static void add_times (struct dn_grid *grid,
                        double device_s)
 {
     add_ms (grid, time->forward_s);
-    add_ms (grid, dn_op_backward (time));
+    add_ms (grid, backward_of (time));
     dn_grid_add (grid, "%s", dn_show_real (time->flops / 1e9, 1).text);
     dn_grid_add (grid, "%s", dn_show_real (time->bytes / 1e9, 2).text);
     add_share (grid, dn_op_seconds (time), device_s);
@@ -237,7 +397,7 @@ static void add_times (struct dn_grid *grid,
 }
 
 /* The optimizer is not an operator of the network, but it takes device time. */
-static void add_optimizer (struct dn_grid *grid, const struct dn_anatomy *anatomy)
+static void add_optimizer (struct dn_grid *grid, const struct anatomy *anatomy)
 {
     double seconds = anatomy->estimate.stage_s[DN_STAGE_OPTIMIZER];
 
@@ -253,22 +413,15 @@ static void add_optimizer (struct dn_grid *grid, const struct dn_anatomy *anatom
     dn_grid_add (grid, "%s", bound_text (DN_BOTTLENECK_BANDWIDTH));
 }
 
-static int print_kinds (const struct dn_anatomy *anatomy)
+static int print_kinds (const struct anatomy *anatomy)
 {
-    static const struct dn_grid_column columns[] = {{"OPERATORS", false},
-                                                    {"COUNT", true},
-                                                    {"FORWARD ms", true},
-                                                    {"BACKWARD ms", true},
-                                                    {"GFLOP", true},
-                                                    {"GB", true},
-                                                    {"%", true},
-                                                    {"BOUND BY", false}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 8);
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of ("OPERATORS|COUNT>|FORWARD ms>|BACKWARD ms>|GFLOP>|GB>|%>|BOUND BY");
 
     printf ("\nThe device is busy for %s ms of a step:\n",
             dn_show_real (anatomy->device_s * 1000, 1).text);
     for (int i = 0; i < DN_N_OP_KINDS; i++) {
-        const struct dn_op_group *group = &anatomy->kinds[i];
+        const struct op_group *group = &anatomy->kinds[i];
 
         if (!group->op)
             continue;
@@ -280,18 +433,10 @@ static int print_kinds (const struct dn_anatomy *anatomy)
     return dn_grid_print (&grid);
 }
 
-static int print_tops (const struct dn_anatomy *anatomy, int64_t top)
+static int print_tops (const struct anatomy *anatomy, int64_t top)
 {
-    static const struct dn_grid_column columns[] = {{"OPERATOR", false},
-                                                    {"SIZE", false},
-                                                    {"COUNT", true},
-                                                    {"FORWARD ms", true},
-                                                    {"BACKWARD ms", true},
-                                                    {"GFLOP", true},
-                                                    {"GB", true},
-                                                    {"%", true},
-                                                    {"BOUND BY", false}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 9);
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
+        "OPERATOR|SIZE|COUNT>|FORWARD ms>|BACKWARD ms>|GFLOP>|GB>|%>|BOUND BY");
     int n = top < anatomy->n_tops ? (int) top : anatomy->n_tops;
 
     if (n == 0)
@@ -300,11 +445,11 @@ static int print_tops (const struct dn_anatomy *anatomy, int64_t top)
             n,
             anatomy->n_tops);
     for (int i = 0; i < n; i++) {
-        const struct dn_op_group *group = &anatomy->tops[i];
+        const struct op_group *group = &anatomy->tops[i];
 
         dn_grid_add (
             &grid, "%s", dn_names_get (&dn_op_kind_names, (int) group->op->kind));
-        dn_grid_add (&grid, "%s", dn_op_size (group->op).text);
+        dn_grid_add (&grid, "%s", size_of (group->op).text);
         dn_grid_add (&grid, "%s", dn_show_real (group->count, 0).text);
         add_times (&grid, &group->time, anatomy->device_s);
     }
@@ -313,7 +458,7 @@ static int print_tops (const struct dn_anatomy *anatomy, int64_t top)
 
 static int print_text (const struct dn_site *site,
                        const struct dn_site_gpu *gpu,
-                       const struct dn_anatomy *anatomy,
+                       const struct anatomy *anatomy,
                        int64_t top)
 {
     int exit_code;
@@ -336,37 +481,35 @@ static int print_text (const struct dn_site *site,
     return exit_code == DN_EXIT_DONE ? print_tops (anatomy, top) : exit_code;
 }
 
-static int run (const struct dn_command *self, int argc, char **argv)
+static int run (struct dn_options *given)
 {
-    struct dn_options given;
     struct call call = {.top = TOP_USUAL, .user = DN_UNSET};
     struct dn_err err = {0};
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    dn_cleanup (dn_anatomy_free) struct dn_anatomy anatomy = {.tops = NULL};
+    dn_cleanup (free_anatomy) struct anatomy anatomy = {.tops = NULL};
     dn_cleanup (dn_seen_free) struct dn_seen seen = {.content = {NULL}};
     struct dn_site_gpu gpu;
 
-    dn_options_begin (&given, self, argc, argv);
-    if (!dn_options_all (&given, &call, 1, -1))
-        return given.exit_code;
-    site = dn_options_site (&given, NULL);
+    if (!dn_options_all (given, &call, 1, -1))
+        return given->exit_code;
+    site = dn_options_site (given, NULL);
     if (!site)
-        return given.exit_code;
+        return given->exit_code;
     if (!call.gpu && dn_usual_device (site))
         call.gpu = dn_usual_device (site)->name;
     if (!call.gpu)
-        return dn_options_misuse (self, "--gpu=NAME is missing");
+        return dn_options_misuse (given, "--gpu=NAME is missing");
     dn_seen_read (&seen, site, NULL);
     if (dn_site_gpu_find (site, dn_seen_cluster (&seen), call.gpu, &gpu, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    if (dn_subject_read (site, given.args, given.n_args, &subject, &err) < 0)
+    if (dn_subject_read (site, given->args, given->n_args, &subject, &err) < 0)
         return dn_subject_fail (&err);
     if (call.user != DN_UNSET)
         subject.user = call.user;
-    if (dn_anatomy_find (site, &subject, gpu.device, &anatomy, &err) < 0)
+    if (find_anatomy (site, &subject, gpu.device, &anatomy, &err) < 0)
         return dn_fail (DN_EXIT_BUG, &err);
-    if (!given.json)
+    if (!given->json)
         return print_text (site, &gpu, &anatomy, call.top);
     print_json (site, &gpu, &anatomy, call.top);
     return anatomy.estimate.supported ? DN_EXIT_DONE : DN_EXIT_ABSTAINED;

@@ -9,14 +9,14 @@
 #include "import/hf_config.h"
 #include "output/json.h"
 #include "output/show.h"
-#include "sidecar_put.h"
+#include "subject.h"
 
 struct call {
     const char *out;
 };
 
 static const struct dn_option options[] = {
-    DN_OPT_TEXT ("out", 0, "FILE", "write the sidecar there and print a summary", out),
+    DN_OPT_TEXT ("out", "FILE", "write the sidecar there and print a summary", out),
     DN_OPT_END,
 };
 
@@ -56,15 +56,13 @@ static int import_config (struct dn_options *given, const char *out)
     return DN_EXIT_DONE;
 }
 
-static int run (const struct dn_command *self, int argc, char **argv)
+static int run (struct dn_options *given)
 {
-    struct dn_options given;
     struct call call = {.out = NULL};
 
-    dn_options_begin (&given, self, argc, argv);
-    if (!dn_options_all (&given, &call, 1, 2))
-        return given.exit_code;
-    return import_config (&given, call.out);
+    if (!dn_options_all (given, &call, 1, 2))
+        return given->exit_code;
+    return import_config (given, call.out);
 }
 
 const struct dn_command dn_cmd_import = {

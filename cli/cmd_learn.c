@@ -23,23 +23,17 @@ struct call {
 static const struct dn_option options[] = {
     DN_OPT_OLD ("once", NULL, "learn always ends after one time"),
     DN_OPT_FLAG ("dry-run",
-                 0,
                  "judge what would be learned, install nothing",
                  learning.dry_run),
-    DN_OPT_TEXT ("db",
-                 0,
-                 "FILE",
-                 "the store of finished jobs, not that in StateDir",
-                 db),
-    DN_OPT_TEXT ("out", 0, "FILE", "write FILE, not the history in StateDir", out),
+    DN_OPT_TEXT ("db", "FILE", "the store of finished jobs, not that in StateDir", db),
+    DN_OPT_TEXT ("out", "FILE", "write FILE, not the history in StateDir", out),
     /* As dnnestd does: install nothing after a rollback. */
-    DN_OPT_FLAG ("paced", 0, NULL, paced),
-    DN_OPT_FLAG ("rollback", 0, "restore the previous history", rollback),
+    DN_OPT_FLAG ("paced", NULL, paced),
+    DN_OPT_FLAG ("rollback", "restore the previous history", rollback),
     DN_OPT_END,
 };
 
-/* --- showing ------------------------------------------------------------------------
- */
+/* --- showing ---------------------------------------------------------------------- */
 
 static const char *const results[] = {
     [DN_LEARNED_INSTALLED] = "installed",
@@ -94,8 +88,7 @@ static void print_text (const struct dn_learned *learned)
             learned->gate.why);
 }
 
-/* --- the command -------------------------------------------------------------------
- */
+/* --- the command ------------------------------------------------------------------ */
 
 static int roll_back (const struct call *call)
 {
@@ -108,35 +101,33 @@ static int roll_back (const struct call *call)
     return DN_EXIT_DONE;
 }
 
-static int run (const struct dn_command *self, int argc, char **argv)
+static int run (struct dn_options *given)
 {
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     struct call call = {.rollback = false};
     struct dn_learned learned;
-    struct dn_options given;
     struct dn_err err = {0};
     char db[PATH_MAX];
     char out[PATH_MAX];
 
-    dn_options_begin (&given, self, argc, argv);
-    if (!dn_options_all (&given, &call, 0, 0))
-        return given.exit_code;
+    if (!dn_options_all (given, &call, 0, 0))
+        return given->exit_code;
     if (call.rollback && (call.learning.dry_run || call.db || call.out))
-        return dn_options_misuse (self,
+        return dn_options_misuse (given,
                                   "--rollback cannot be combined with other options");
     call.learning.asked = !call.paced;
     call.learning.db = call.db ? dn_options_absolute (db, call.db) : NULL;
     call.learning.out = call.out ? dn_options_absolute (out, call.out) : NULL;
-    site = dn_options_site (&given, NULL);
+    site = dn_options_site (given, NULL);
     if (!site)
-        return given.exit_code;
+        return given->exit_code;
     call.learning.site = site;
     call.learning.now_s = (int64_t) time (NULL);
     if (call.rollback)
         return roll_back (&call);
     if (dn_history_learn (&call.learning, &learned, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    if (given.json)
+    if (given->json)
         print_json (&learned);
     else
         print_text (&learned);

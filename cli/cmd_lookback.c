@@ -8,15 +8,17 @@
 #include <string.h>
 #include <time.h>
 
+#include "common.h"
 #include "lookback/lookback.h"
-#include "lookback/nodes_now.h"
+#include "process/child.h"
+#include "replay/replay_queue.h"
 #include "report/when.h"
 
 /* As far as most sites keep what accounting knows in full. */
 #define PERIOD_S (INT64_C (90) * 86400)
 
 struct call {
-    struct dn_options given;
+    struct dn_options *given;
     struct dn_settings settings;
     struct dn_past_source source;
     struct dn_lookback lookback;
@@ -31,36 +33,25 @@ static void free_call (struct call *call)
     dn_lookback_free (&call->lookback);
 }
 
-static int take_when (struct dn_options *given, void *to)
-{
-    struct call *call = to;
-    bool since = strcmp (given->row->name, "since") == 0;
-
-    return dn_when_take (
-        given, time (NULL), since ? &call->source.since_s : &call->source.until_s);
-}
-
 static const struct dn_option options[] = {
-    DN_OPT_TAKE ("since",
-                 0,
-                 "TIME",
+    DN_OPT_WHEN ("since",
                  "jobs that ended at or after it (now-90days)",
-                 take_when),
-    DN_OPT_TAKE ("until", 0, "TIME", "jobs that ended before it (now)", take_when),
-    DN_OPT_TEXT ("sacct", 0, "FILE", "what sacct printed (dnnest(1))", source.sacct),
-    DN_OPT_TEXT ("trace", 0, "FILE", "a table of jobs instead", source.table),
-    DN_OPT_TEXT ("nodes", 0, "FILE", "a table of nodes (what sinfo says)", nodes),
-    DN_OPT_RULE ("set", 0, "KEY=VALUE", "override a rule; may be repeated", settings),
-    DN_OPT_FLAG ("names", 0, "name the owners", names),
-    DN_OPT_TEXT ("html", 0, "FILE", "write a page", html),
-    DN_OPT_TEXT ("jobs", 0, "FILE", "write a row per simulated job", jobs),
+                 source.since_s),
+    DN_OPT_WHEN ("until", "jobs that ended before it (now)", source.until_s),
+    DN_OPT_TEXT ("sacct", "FILE", "what sacct printed (dnnest(1))", source.sacct),
+    DN_OPT_TEXT ("trace", "FILE", "a table of jobs instead", source.table),
+    DN_OPT_TEXT ("nodes", "FILE", "a table of nodes (what sinfo says)", nodes),
+    DN_OPT_RULE ("set", "KEY=VALUE", "override a rule; may be repeated", settings),
+    DN_OPT_FLAG ("names", "name the owners", names),
+    DN_OPT_TEXT ("html", "FILE", "write a page", html),
+    DN_OPT_TEXT ("jobs", "FILE", "write a row per simulated job", jobs),
     DN_OPT_END,
 };
 
 /* FILE is what sacct has printed if its first line has '|', else a table. Return the
  * exit code.
  */
-static int take_file (const struct dn_command *self,
+static int take_file (struct dn_options *given,
                       const char *path,
                       struct dn_past_source *source)
 {
@@ -70,9 +61,10 @@ static int take_file (const struct dn_command *self,
     size_t size = 0;
 
     if (source->table || source->sacct)
-        return dn_options_misuse (self, "FILE, --trace and --sacct cannot be combined");
+        return dn_options_misuse (given,
+                                  "FILE, --trace and --sacct cannot be combined");
     if (strcmp (path, "-") == 0)
-        return dn_options_misuse (self, "of stdin, expected --sacct=- or --trace=-");
+        return dn_options_misuse (given, "of stdin, expected --sacct=- or --trace=-");
     stream = dn_open_input (path, &err);
     if (!stream)
         return dn_fail (DN_EXIT_DATA, &err);
@@ -84,26 +76,140 @@ static int take_file (const struct dn_command *self,
 }
 
 /* A file has its own period unless one is given. */
-static int take_options (const struct dn_command *self, struct call *call)
+static int take_options (struct call *call)
 {
-    const int64_t now_s = (int64_t) time (NULL);
+    struct dn_options *given = call->given;
     struct dn_past_source *source = &call->source;
 
-    if (!dn_settings_add (&call->settings, self, "Mode=enforce")
-        || !dn_options_all (&call->given, call, 0, 1))
+    dn_settings_add (&call->settings, given, "Mode=enforce");
+    if (!dn_options_all (given, call, 0, 1))
         return -1;
-    call->given.exit_code = DN_EXIT_DONE;
     if (source->table && source->sacct)
-        call->given.exit_code =
-            dn_options_misuse (self, "--trace and --sacct cannot be combined");
-    else if (call->given.n_args == 1)
-        call->given.exit_code = take_file (self, call->given.args[0], source);
+        dn_options_misuse (given, "--trace and --sacct cannot be combined");
+    else if (given->n_args == 1)
+        given->exit_code = take_file (given, given->args[0], source);
     if (!source->table && !source->sacct) {
-        source->until_s = source->until_s ? source->until_s : now_s;
+        source->until_s = source->until_s ? source->until_s : (int64_t) time (NULL);
         source->since_s =
             source->since_s ? source->since_s : source->until_s - PERIOD_S;
     }
-    return call->given.exit_code == DN_EXIT_DONE ? 0 : -1;
+    return given->exit_code == DN_EXIT_DONE ? 0 : -1;
+}
+
+static int add_node (struct dn_sim *sim,
+                     const struct dn_sim_pool *node,
+                     struct dn_err *err)
+{
+    for (int i = 0; i < sim->n_pools; i++) {
+        struct dn_sim_pool *pool = &sim->pools[i];
+
+        if (strcmp (pool->type, node->type) == 0 && pool->gpus == node->gpus
+            && pool->cpus == node->cpus && pool->mem_mb == node->mem_mb) {
+            pool->nodes++;
+            return 0;
+        }
+    }
+    if (sim->n_pools == DN_SIM_POOLS_MAX)
+        return dn_err_set (
+            err, DN_E_LIMIT, "more than %d kinds of nodes", DN_SIM_POOLS_MAX);
+    sim->pools[sim->n_pools++] = *node;
+    return 0;
+}
+
+/* "gpu:a100:4(S:0-1)", or "gpu:4". False: these are no GPUs. */
+static bool read_gres (struct dn_span gres, struct dn_sim_pool *node)
+{
+    struct dn_span name = dn_span_cut (&gres, ":");
+    struct dn_span type = dn_span_cut (&gres, ":");
+    struct dn_span count = gres.text ? gres : type;
+
+    if (!dn_span_is (name, "gpu") || !type.text)
+        return false;
+    count.len = strcspn (count.text, "(,\n|") < count.len
+                    ? strcspn (count.text, "(,\n|")
+                    : count.len;
+    node->type[0] = '\0';
+    return dn_int_read (count, "gpus", 1, INT32_MAX, &node->gpus, NULL) == 0
+           && (!gres.text
+               || dn_span_copy (type, node->type, DN_NAME_MAX, "type", NULL) == 0);
+}
+
+/* Cut the next gres: a comma within brackets separates none. */
+static struct dn_span next_gres (struct dn_span *list)
+{
+    struct dn_span gres = *list;
+    int depth = 0;
+
+    for (size_t i = 0; i < list->len; i++) {
+        char c = list->text[i];
+
+        depth += (c == '(' || c == '[') - (c == ')' || c == ']');
+        if (c != ',' || depth > 0)
+            continue;
+        gres.len = i;
+        *list = (struct dn_span){list->text + i + 1, list->len - i - 1};
+        return gres;
+    }
+    *list = (struct dn_span){NULL, 0};
+    return gres;
+}
+
+/* "12+" of nodes that differ is their least. */
+static int64_t number_of (struct dn_span text)
+{
+    int64_t number = 0;
+
+    if (text.len > 0 && text.text[text.len - 1] == '+')
+        text.len--;
+    dn_int_read (text, "number", 0, INT32_MAX, &number, NULL);
+    return number;
+}
+
+static int read_node_line (struct dn_sim *sim, struct dn_span line, struct dn_err *err)
+{
+    struct dn_sim_pool node = {.nodes = 1};
+    struct dn_span gres;
+
+    node.cpus = number_of (dn_span_cut (&line, "|"));
+    node.mem_mb = number_of (dn_span_cut (&line, "|"));
+    while (line.text && line.len > 0) {
+        gres = next_gres (&line);
+        if (read_gres (gres, &node) && add_node (sim, &node, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Add the pools of what "sinfo -hN -o %N|%c|%m|%G" has printed: like nodes together,
+ * those of several partitions once. A node with GPUs of two types is in a pool of each.
+ * -1 with 'err': more than DN_SIM_POOLS_MAX kinds.
+ */
+static int read_nodes_now (struct dn_sim *sim, const char *text, struct dn_err *err)
+{
+    struct dn_span rest = dn_span_of (text);
+    struct dn_span last = {"", 0};
+    struct dn_span line;
+
+    while ((line = dn_span_cut (&rest, "\n")).text) {
+        struct dn_span name = dn_span_cut (&line, "|");
+
+        if (!line.text
+            || (name.len == last.len && memcmp (name.text, last.text, name.len) == 0))
+            continue;
+        last = name;
+        if (read_node_line (sim, line, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Ask sinfo. */
+static int ask_nodes (struct dn_sim *sim, struct dn_err *err)
+{
+    char *argv[] = {"sinfo", "-hN", "-o", "%N|%c|%m|%G", NULL};
+    dn_cleanup (dn_free_ptr) char *text = dn_child_output (argv, true, err);
+
+    return text ? read_nodes_now (sim, text, err) : -1;
 }
 
 /* The nodes: without them there is no queue. */
@@ -116,7 +222,7 @@ static int read_nodes (struct call *call, struct dn_err *err)
         return dn_replay_queue_nodes (queue, call->nodes, err);
     if (call->source.table || call->source.sacct)
         return 0;
-    if (dn_nodes_ask (&queue->sim, &problem) < 0)
+    if (ask_nodes (&queue->sim, &problem) < 0)
         dn_complain ("note: %s", problem.text);
     return 0;
 }
@@ -142,19 +248,18 @@ static int read_jobs (struct call *call, struct dn_err *err)
     return dn_err_set (err, DN_E_RANGE, "no job with GPUs has ended in this period");
 }
 
-static int run (const struct dn_command *self, int argc, char **argv)
+static int run (struct dn_options *given)
 {
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    dn_cleanup (free_call) struct call call = {.nodes = NULL};
+    dn_cleanup (free_call) struct call call = {.given = given};
     struct dn_err err = {0};
     int rc;
 
-    dn_options_begin (&call.given, self, argc, argv);
-    if (take_options (self, &call) < 0)
-        return call.given.exit_code;
-    site = dn_options_site (&call.given, call.settings.text);
+    if (take_options (&call) < 0)
+        return given->exit_code;
+    site = dn_options_site (given, call.settings.text);
     if (!site)
-        return call.given.exit_code;
+        return given->exit_code;
     if (read_jobs (&call, &err) < 0 || read_nodes (&call, &err) < 0
         || dn_lookback_run (&call.lookback, site, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
@@ -163,8 +268,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
         || (call.jobs
             && dn_replay_queue_write (&call.lookback.queue, call.jobs, &err) < 0))
         return dn_fail (DN_EXIT_DATA, &err);
-    rc = call.given.json ? dn_lookback_print_json (&call.lookback, call.names, &err)
-                         : dn_lookback_print (&call.lookback, call.names, &err);
+    rc = given->json ? dn_lookback_print_json (&call.lookback, call.names, &err)
+                     : dn_lookback_print (&call.lookback, call.names, &err);
     return rc < 0 ? dn_fail (DN_EXIT_BUG, &err) : DN_EXIT_DONE;
 }
 

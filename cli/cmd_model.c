@@ -109,28 +109,26 @@ static int verify (const struct shown *shown, bool json)
     return DN_EXIT_DONE;
 }
 
-static int run (const struct dn_command *self, int argc, char **argv)
+static int run (struct dn_options *given)
 {
     dn_cleanup (free_shown) struct shown shown = {.dir = NULL};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    struct dn_options given;
     struct dn_err err = {0};
     bool shows;
 
-    dn_options_begin (&given, self, argc, argv);
-    if (!dn_options_all (&given, NULL, 1, 2))
-        return given.exit_code;
-    shows = strcmp (given.args[0], "show") == 0;
-    if (!shows && strcmp (given.args[0], "verify") != 0)
+    if (!dn_options_all (given, NULL, 1, 2))
+        return given->exit_code;
+    shows = strcmp (given->args[0], "show") == 0;
+    if (!shows && strcmp (given->args[0], "verify") != 0)
         return dn_options_misuse (
-            self,
+            given,
             "'%s' is unknown, expected show or verify",
-            dn_quote (given.args[0], strlen (given.args[0])).text);
-    if (given.n_args > 1)
-        dn_options_model (&given, given.args[1]);
-    site = dn_options_site (&given, NULL);
+            dn_quote (given->args[0], strlen (given->args[0])).text);
+    if (given->n_args > 1)
+        dn_options_model (given, given->args[1]);
+    site = dn_options_site (given, NULL);
     if (!site)
-        return given.exit_code;
+        return given->exit_code;
     if (strcmp (site->bundle_dir, DN_SITE_NONE) == 0) {
         dn_complain ("no bundle is in use: Bundle=none");
         return DN_EXIT_ABSTAINED;
@@ -138,7 +136,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     shown.dir = site->bundle_dir;
     if (load (&shown, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    return shows ? show (&shown, given.json) : verify (&shown, given.json);
+    return shows ? show (&shown, given->json) : verify (&shown, given->json);
 }
 
 const struct dn_command dn_cmd_model = {

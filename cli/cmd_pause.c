@@ -18,7 +18,7 @@
 #define LINE_MAX_LEN 256
 
 struct call {
-    struct dn_options given;
+    struct dn_options *given;
     const char *account;
     const char *user;
     char line[LINE_MAX_LEN]; /* of this pause */
@@ -32,8 +32,8 @@ static void free_call (struct call *call)
 }
 
 static const struct dn_option options[] = {
-    DN_OPT_TEXT ("account", 0, "NAME", "only the jobs of this account", account),
-    DN_OPT_TEXT ("user", 0, "NAME", "only the jobs of this user", user),
+    DN_OPT_TEXT ("account", "NAME", "only the jobs of this account", account),
+    DN_OPT_TEXT ("user", "NAME", "only the jobs of this user", user),
     DN_OPT_END,
 };
 
@@ -44,25 +44,23 @@ static bool is_plain (const char *name)
            && strlen (name) < DN_NAME_MAX;
 }
 
-static int take_options (const struct dn_command *self, struct call *call)
+static int take_options (struct call *call)
 {
+    struct dn_options *given = call->given;
     const char *name;
     int64_t uid;
 
-    if (!dn_options_all (&call->given, call, 0, 0))
+    if (!dn_options_all (given, call, 0, 0))
         return -1;
     name = call->account ? call->account : call->user;
-    call->given.exit_code = DN_EXIT_USAGE;
-    if (call->account && call->user) {
-        dn_options_misuse (self, "--account and --user cannot be combined");
-        return -1;
-    }
-    if (name && !is_plain (name)) {
+    if (call->account && call->user)
+        dn_options_misuse (given, "--account and --user cannot be combined");
+    else if (name && !is_plain (name))
         dn_options_misuse (
-            self, "'%s' is not one name", dn_quote (name, strlen (name)).text);
-        return -1;
-    }
-    if (call->user && !dn_options_user (call->user, &uid))
+            given, "'%s' is not one name", dn_quote (name, strlen (name)).text);
+    else if (call->user)
+        given->exit_code = dn_options_user (call->user, &uid);
+    if (given->exit_code != DN_EXIT_DONE)
         return -1;
     if (name)
         snprintf (call->line,
@@ -78,7 +76,7 @@ static int take_options (const struct dn_command *self, struct call *call)
 /* Find the file, and read it; it need not exist. */
 static int read_file (struct call *call, struct dn_err *err)
 {
-    const char *conf = call->given.paths.conf;
+    const char *conf = call->given->paths.conf;
     struct stat st;
 
     if (!conf || stat (conf, &st) < 0 || !S_ISREG (st.st_mode))
@@ -161,15 +159,14 @@ static void print_done (const struct call *call, bool pause, int others)
                 others == 1 ? "s" : "");
 }
 
-static int change (const struct dn_command *self, int argc, char **argv, bool pause)
+static int change (struct dn_options *given, bool pause)
 {
-    dn_cleanup (free_call) struct call call = {.text = NULL};
+    dn_cleanup (free_call) struct call call = {.given = given};
     struct dn_err err = {0};
     int others;
 
-    dn_options_begin (&call.given, self, argc, argv);
-    if (take_options (self, &call) < 0)
-        return call.given.exit_code;
+    if (take_options (&call) < 0)
+        return given->exit_code;
     if (read_file (&call, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     others = count_lines (&call, NULL) - count_lines (&call, call.line);
@@ -187,14 +184,14 @@ static int change (const struct dn_command *self, int argc, char **argv, bool pa
     return DN_EXIT_DONE;
 }
 
-static int run_pause (const struct dn_command *self, int argc, char **argv)
+static int run_pause (struct dn_options *given)
 {
-    return change (self, argc, argv, true);
+    return change (given, true);
 }
 
-static int run_resume (const struct dn_command *self, int argc, char **argv)
+static int run_resume (struct dn_options *given)
 {
-    return change (self, argc, argv, false);
+    return change (given, false);
 }
 
 const struct dn_command dn_cmd_pause = {

@@ -4,20 +4,16 @@
  */
 #include "commands.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "output/batches.h"
-#include "output/front.h"
 #include "output/grid.h"
 #include "output/show.h"
 #include "seen.h"
 #include "site_gpus.h"
 #include "what_if.h"
-
-/* Default and maximum number of CPUs of --cpu-curve. */
-#define CURVE_USUAL "16"
-#define CURVE_MAX   1024
 
 /* CPUs per GPU that are more than enough for every loader. */
 #define CPUS_PLENTY 1e4
@@ -25,137 +21,64 @@
 /* The options of a call. */
 struct call {
     struct dn_gpus_wanted wanted;
-    int64_t curve; /* maximum CPUs per GPU of --cpu-curve, 0: no curve */
-    bool by_batch;
-    struct dn_batch_sizes sizes; /* none: powers of two */
-    struct dn_counts counts;     /* of --gpus; none: no combinations */
+    int64_t curve;            /* maximum CPUs per GPU of --cpu-curve, 0: no curve */
+    struct dn_numbers sizes;  /* of --batch-sizes; none: powers of two */
+    struct dn_numbers counts; /* of --gpus; none: no combinations */
     struct dn_front_limits limits;
     const char *snapshot; /* NULL: that of the site */
     int64_t user;         /* DN_UNSET: the caller */
 };
 
-static int take_curve (struct dn_options *given, void *to)
-{
-    struct call *call = to;
-    const char *text = given->argument ? given->argument : CURVE_USUAL;
-    struct dn_err err;
-
-    return dn_int_read (
-               dn_span_of (text), "--cpu-curve", 1, CURVE_MAX, &call->curve, &err)
-                   < 0
-               ? dn_options_misuse (given->command, "%s", err.text)
-               : DN_EXIT_DONE;
-}
-
-static int take_gpu (struct dn_options *given, void *to)
-{
-    struct call *call = to;
-
-    return dn_gpus_wanted_take (given, &call->wanted);
-}
-
-static int take_sizes (struct dn_options *given, void *to)
-{
-    struct call *call = to;
-    struct dn_err err = {0};
-
-    call->by_batch = true;
-    return given->argument
-                   && dn_batch_sizes_read (given->argument, &call->sizes, &err) < 0
-               ? dn_options_misuse (given->command, "%s", err.text)
-               : DN_EXIT_DONE;
-}
-
-static int take_gpus (struct dn_options *given, void *to)
-{
-    struct call *call = to;
-    struct dn_err err = {0};
-
-    return dn_counts_read (given->argument, &call->counts, &err) < 0
-               ? dn_options_misuse (given->command, "%s", err.text)
-               : DN_EXIT_DONE;
-}
-
-static int take_budget (struct dn_options *given, void *to)
-{
-    struct call *call = to;
-    struct dn_span text = dn_span_of (given->argument);
-    struct dn_err err = {0};
-
-    return dn_real_read (text, "--budget", 0, 1e12, &call->limits.budget, &err) < 0
-               ? dn_options_misuse (given->command, "%s", err.text)
-               : DN_EXIT_DONE;
-}
-
-static int take_deadline (struct dn_options *given, void *to)
-{
-    struct call *call = to;
-    struct dn_err err = {0};
-    int64_t seconds;
-
-    if (dn_time_read (dn_span_of (given->argument), "--deadline", &seconds, &err) < 0)
-        return dn_options_misuse (given->command, "%s", err.text);
-    call->limits.seconds = (double) seconds;
-    return DN_EXIT_DONE;
-}
-
 static const struct dn_option options[] = {
     DN_OPT_OLD ("plot", "FILE", "--json prints the numbers"),
     DN_OPT_TAKE ("gpu",
-                 0,
                  "NAME",
                  "only this GPU type or device; may be repeated",
-                 take_gpu),
-    DN_OPT_FLAG ("all", 0, "every device of the catalogue but CPUs", wanted.all),
-    DN_OPT_TAKE ("cpu-curve",
-                 0,
-                 "[=N]",
-                 "also the throughput with 1 to N CPUs per GPU (16)",
-                 take_curve),
+                 dn_gpus_wanted_take,
+                 DN_OPT_AT (wanted)),
+    DN_OPT_FLAG ("all", "every device of the catalogue but CPUs", wanted.all),
+    DN_OPT_INT ("cpu-curve",
+                "[=N]",
+                "also the throughput with 1 to N CPUs per GPU (16)",
+                curve,
+                1,
+                1024,
+                .usual = "16"),
     DN_OPT_TAKE ("batch-sizes",
-                 0,
                  "[=LIST]",
                  "compare batch sizes per GPU (powers of two)",
-                 take_sizes),
+                 dn_numbers_take,
+                 DN_OPT_AT (sizes, .max = DN_NUMBERS_MAX)),
     DN_OPT_TAKE ("gpus",
-                 0,
                  "LIST",
                  "the best of GPU types, these numbers, and batches",
-                 take_gpus),
-    DN_OPT_TAKE ("budget", 0, "COST", "of --gpus: at most this cost", take_budget),
-    DN_OPT_TAKE ("deadline", 0, "TIME", "of --gpus: at most this time", take_deadline),
-    DN_OPT_TEXT ("snapshot",
+                 dn_numbers_take,
+                 DN_OPT_AT (counts, .max = 16)),
+    DN_OPT_REAL ("budget",
+                 "COST",
+                 "of --gpus: at most this cost",
+                 limits.budget,
                  0,
-                 "FILE",
-                 "the cluster as in this snapshot, now",
-                 snapshot),
-    DN_OPT_USER ("user", 0, "NAME", "with the history of this user (the caller)", user),
+                 1e12),
+    DN_OPT_TIME ("deadline", "TIME", "of --gpus: at most this time", limits.seconds),
+    DN_OPT_TEXT ("snapshot", "FILE", "the cluster as in this snapshot, now", snapshot),
+    DN_OPT_USER ("user", "NAME", "with the history of this user (the caller)", user),
     DN_OPT_END,
 };
 
 /* Refuse options that exclude each other. Return an enum dn_exit. */
-static int check_options (const struct dn_command *self, const struct call *call)
+static int check_options (struct dn_options *given, const struct call *call)
 {
     bool limited = call->limits.budget >= 0 || call->limits.seconds >= 0;
 
-    if (call->curve > 0 && call->by_batch)
-        return dn_options_misuse (self,
+    if (call->curve > 0 && call->sizes.given)
+        return dn_options_misuse (given,
                                   "--cpu-curve cannot be combined with --batch-sizes");
     if (call->counts.n == 0 && limited)
-        return dn_options_misuse (self, "--budget and --deadline need --gpus");
+        return dn_options_misuse (given, "--budget and --deadline need --gpus");
     if (call->counts.n > 0 && call->curve > 0)
-        return dn_options_misuse (self, "--cpu-curve cannot be combined with --gpus");
+        return dn_options_misuse (given, "--cpu-curve cannot be combined with --gpus");
     return DN_EXIT_DONE;
-}
-
-static int take_options (const struct dn_command *self,
-                         struct dn_options *given,
-                         struct call *call)
-{
-    if (!dn_options_all (given, call, 1, -1))
-        return -1;
-    given->exit_code = check_options (self, call);
-    return given->exit_code == DN_EXIT_DONE ? 0 : -1;
 }
 
 /* Where no batch was given: the run with the largest one of each GPU. */
@@ -251,16 +174,11 @@ static int print_curves (const struct dn_site *site,
 {
     int64_t picked[32];
     int n_picked = pick_columns (n_cpus, picked);
-    struct dn_grid_column columns[33] = {{"CPUS PER GPU", false}};
-    struct dn_shown headings[32];
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, n_picked + 1);
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of ("CPUS PER GPU");
 
     printf ("\nThroughput with so many CPUs per GPU, of that with more than enough:\n");
-    for (int i = 0; i < n_picked; i++) {
-        headings[i] = dn_show_real ((double) picked[i], 0);
-        /* cppcheck-suppress unreadVariable ; by the grid */
-        columns[i + 1] = (struct dn_grid_column){headings[i].text, true};
-    }
+    for (int i = 0; i < n_picked; i++)
+        dn_grid_head (&grid, "%" PRId64 ">", picked[i]);
     for (int i = 0; i < n_runs; i++) {
         double plateau = throughput (site, subject, &runs[i], CPUS_PLENTY);
 
@@ -318,15 +236,15 @@ static int read_subject (const struct dn_site *site,
                          struct dn_subject *subject,
                          struct dn_err *err)
 {
-    const struct dn_batch_sizes *sizes = &call->sizes;
+    const struct dn_numbers *sizes = &call->sizes;
 
-    if (!call->by_batch)
+    if (!call->sizes.given)
         return dn_subject_read (site, given->args, given->n_args, subject, err);
     if (dn_subject_parse (given->args, given->n_args, subject, err) < 0)
         return -1;
     if (subject->open_batch
         || (subject->spec.batch == DN_UNSET && subject->spec.global_batch == DN_UNSET))
-        subject->spec.batch = sizes->n > 0 ? sizes->sizes[0] : 1;
+        subject->spec.batch = sizes->n > 0 ? sizes->list[0] : 1;
     subject->open_batch = false;
     return dn_subject_build (site, DN_UNSET, subject, err);
 }
@@ -345,8 +263,8 @@ static int compare_counts (const struct dn_site *site,
 
     if (limits.budget < 0)
         limits.budget = subject->spec.budget;
-    if (limits.seconds < 0 && subject->spec.deadline != DN_UNSET)
-        limits.seconds = (double) subject->spec.deadline;
+    if (limits.seconds < 0)
+        limits.seconds = subject->spec.deadline;
     if (dn_front_predict (
             site, subject, &call->counts, &call->sizes, gpus, &limits, &front, &err)
         < 0)
@@ -393,7 +311,7 @@ static int predict (const struct dn_site *site,
         dn_complain ("out of memory");
         return DN_EXIT_BUG;
     }
-    if (call->by_batch)
+    if (call->sizes.given)
         exit_code = compare_batches (site, subject, call, gpus, &batches);
     if (exit_code != DN_EXIT_DONE)
         return exit_code;
@@ -409,11 +327,11 @@ static int predict (const struct dn_site *site,
                     runs,
                     gpus->n,
                     call->curve,
-                    call->by_batch ? &batches : NULL);
+                    call->sizes.given ? &batches : NULL);
         return DN_EXIT_DONE;
     }
     dn_show_model (&subject->graph);
-    if (call->by_batch)
+    if (call->sizes.given)
         return dn_batches_print (&batches);
     exit_code = dn_show_runs (runs, gpus->n, &subject->spec);
     dn_remedies_print (site, subject, runs, gpus->n);
@@ -427,10 +345,10 @@ static int predict (const struct dn_site *site,
     return exit_code;
 }
 
-static int run (const struct dn_command *self, int argc, char **argv)
+static int run (struct dn_options *given)
 {
-    struct dn_options given;
-    struct call call = {.user = DN_UNSET, .limits = {.budget = -1, .seconds = -1}};
+    struct call call = {.user = DN_UNSET,
+                        .limits = {.budget = -1, .seconds = DN_UNSET}};
     struct dn_err err = {0};
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
@@ -438,13 +356,13 @@ static int run (const struct dn_command *self, int argc, char **argv)
     struct dn_site_gpus gpus;
     int exit_code;
 
-    dn_options_begin (&given, self, argc, argv);
-    if (take_options (self, &given, &call) < 0)
-        return given.exit_code;
-    site = dn_options_site (&given, NULL);
+    if (!dn_options_all (given, &call, 1, -1)
+        || check_options (given, &call) != DN_EXIT_DONE)
+        return given->exit_code;
+    site = dn_options_site (given, NULL);
     if (!site)
-        return given.exit_code;
-    if (read_subject (site, &given, &call, &subject, &err) < 0)
+        return given->exit_code;
+    if (read_subject (site, given, &call, &subject, &err) < 0)
         return dn_subject_fail (&err);
     if (call.user != DN_UNSET)
         subject.user = call.user;
@@ -456,8 +374,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
         < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (call.counts.n > 0)
-        return compare_counts (site, &subject, &call, &gpus, given.json);
-    return predict (site, &subject, &call, &gpus, given.json);
+        return compare_counts (site, &subject, &call, &gpus, given->json);
+    return predict (site, &subject, &call, &gpus, given->json);
 }
 
 const struct dn_command dn_cmd_predict = {

@@ -215,39 +215,31 @@ static int take_percent (struct dn_options *given, void *to)
     snprintf (percent, sizeof (percent), "%s%%", given->argument);
     call->reported = true;
     return dn_progress_parse (dn_span_of (percent), &call->report, &err) < 0
-               ? dn_options_misuse (given->command, "--percent: %s", err.text)
+               ? dn_options_misuse (given, "--percent: %s", err.text)
                : DN_EXIT_DONE;
 }
 
 static const struct dn_option options[] = {
-    DN_OPT_TAKE ("percent", 0, "X", "instead of DONE/TOTAL", take_percent),
-    DN_OPT_FLAG ("follow",
-                 0,
-                 "copy stdin to stdout; report what its lines say",
-                 follow),
-    DN_OPT_FLAG ("out-of-memory",
-                 0,
-                 "the program ran out of GPU memory",
-                 out_of_memory),
-    DN_OPT_TEXT ("dir", 0, "DIR", "write there, not to $" DN_PROGRESS_DIR, dir),
+    DN_OPT_TAKE ("percent", "X", "instead of DONE/TOTAL", take_percent),
+    DN_OPT_FLAG ("follow", "copy stdin to stdout; report what its lines say", follow),
+    DN_OPT_FLAG ("out-of-memory", "the program ran out of GPU memory", out_of_memory),
+    DN_OPT_TEXT ("dir", "DIR", "write there, not to $" DN_PROGRESS_DIR, dir),
     DN_OPT_END,
 };
 
-static int take_argument (const struct dn_command *self,
-                          const struct dn_options *given,
-                          struct call *call)
+static int take_argument (struct dn_options *given, struct call *call)
 {
     struct dn_err err = {0};
     int said = call->reported + call->follow + call->out_of_memory + given->n_args;
 
     if (said != 1)
         return dn_options_misuse (
-            self, "expected one of DONE/TOTAL, --percent, --follow, --out-of-memory");
+            given, "expected one of DONE/TOTAL, --percent, --follow, --out-of-memory");
     if (given->n_args == 0)
         return DN_EXIT_DONE;
     call->reported = true;
     return dn_progress_parse (dn_span_of (given->args[0]), &call->report, &err) < 0
-               ? dn_options_misuse (self, "%s", err.text)
+               ? dn_options_misuse (given, "%s", err.text)
                : DN_EXIT_DONE;
 }
 
@@ -279,22 +271,20 @@ static int report (struct call *call, bool json)
     return call->failed ? DN_EXIT_DATA : DN_EXIT_DONE;
 }
 
-static int run_progress (const struct dn_command *self, int argc, char **argv)
+static int run_progress (struct dn_options *given)
 {
-    struct dn_options given;
     struct call call = {.dir = NULL};
 
     /* A file beyond 'ulimit -f' is an error of write (). */
     signal (SIGXFSZ, SIG_IGN);
-    dn_options_begin (&given, self, argc, argv);
-    if (dn_options_take (&given, &call) != DN_OPTION_END)
-        return given.exit_code;
-    given.exit_code = take_argument (self, &given, &call);
-    if (given.exit_code != DN_EXIT_DONE)
-        return given.exit_code;
+    if (dn_options_take (given, &call) != DN_OPTION_END)
+        return given->exit_code;
+    given->exit_code = take_argument (given, &call);
+    if (given->exit_code != DN_EXIT_DONE)
+        return given->exit_code;
     find_file (&call);
     read_file (&call);
-    return call.follow ? follow (&call) : report (&call, given.json);
+    return call.follow ? follow (&call) : report (&call, given->json);
 }
 
 const struct dn_command dn_cmd_progress = {

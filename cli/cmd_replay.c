@@ -5,21 +5,27 @@
 #include "commands.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
+#include "common.h"
 #include "host/view_files.h"
 #include "jobs/store.h"
+#include "output/grid.h"
+#include "output/json.h"
 #include "output/progress.h"
 #include "read_runs.h"
-#include "replay/replay_show.h"
+#include "replay/replay_queue.h"
 #include "report/when.h"
 #include "seen.h"
 
 /* The options of a call, and its state. */
 struct call {
-    struct dn_options given;
+    struct dn_options *given;
     struct dn_settings settings;
     struct dn_replay_options options;
     enum {
@@ -59,7 +65,7 @@ static int take_word (struct dn_options *given, void *to)
 
     if (!yes && strcmp (given->argument, "no") != 0)
         return dn_options_misuse (
-            given->command, "--%s=%s: expected yes or no", name, given->argument);
+            given, "--%s=%s: expected yes or no", name, given->argument);
     if (strcmp (name, "guard") == 0)
         call->guard = yes ? GUARD_YES : GUARD_NO;
     else
@@ -67,74 +73,49 @@ static int take_word (struct dn_options *given, void *to)
     return DN_EXIT_DONE;
 }
 
-static int take_when (struct dn_options *given, void *to)
-{
-    struct call *call = to;
-    bool since = strcmp (given->row->name, "since") == 0;
-
-    return dn_when_take (
-        given, time (NULL), since ? &call->options.since_s : &call->options.until_s);
-}
-
 static const struct dn_option options[] = {
-    DN_OPT_TEXT ("db", 0, "FILE", "the store of finished jobs (that of StateDir)", db),
-    DN_OPT_TEXT ("trace", 0, "FILE", "a table of jobs instead", trace),
-    DN_OPT_TAKE ("since",
-                 0,
-                 "TIME",
-                 "only jobs submitted at or after this time",
-                 take_when),
-    DN_OPT_TAKE ("until", 0, "TIME", "only jobs submitted before this time", take_when),
-    DN_OPT_RULE ("set", 0, "KEY=VALUE", "override a rule; may be repeated", settings),
-    DN_OPT_TAKE ("guard",
-                 0,
-                 "yes|no",
-                 "with dnnestd's guard (if it has run)",
-                 take_word),
-    DN_OPT_TAKE ("history",
-                 0,
-                 "yes|no",
-                 "with the history of that time (yes)",
-                 take_word),
-    DN_OPT_FLAG ("simulate", 0, "simulate the queue, too", simulate),
-    DN_OPT_TEXT ("nodes", 0, "FILE", "a table of nodes (those of the snapshot)", nodes),
-    DN_OPT_TEXT ("snapshot", 0, "FILE", "the nodes of this snapshot", snapshot),
+    DN_OPT_TEXT ("db", "FILE", "the store of finished jobs (that of StateDir)", db),
+    DN_OPT_TEXT ("trace", "FILE", "a table of jobs instead", trace),
+    DN_OPT_WHEN ("since", "only jobs submitted at or after this time", options.since_s),
+    DN_OPT_WHEN ("until", "only jobs submitted before this time", options.until_s),
+    DN_OPT_RULE ("set", "KEY=VALUE", "override a rule; may be repeated", settings),
+    DN_OPT_TAKE ("guard", "yes|no", "with dnnestd's guard (if it has run)", take_word),
+    DN_OPT_TAKE ("history", "yes|no", "with the history of that time (yes)", take_word),
+    DN_OPT_FLAG ("simulate", "simulate the queue, too", simulate),
+    DN_OPT_TEXT ("nodes", "FILE", "a table of nodes (those of the snapshot)", nodes),
+    DN_OPT_TEXT ("snapshot", "FILE", "the nodes of this snapshot", snapshot),
     DN_OPT_INT ("depth",
-                0,
                 "N",
                 "waiting jobs that backfill tests (500)",
                 queue.sim.depth,
                 1,
                 INT32_MAX),
-    DN_OPT_TEXT ("jobs", 0, "FILE", "write a row per simulated job", jobs),
+    DN_OPT_TEXT ("jobs", "FILE", "write a row per simulated job", jobs),
     DN_OPT_END,
 };
 
-static int check_options (const struct dn_command *self, const struct call *call)
+static int check_options (struct dn_options *given, const struct call *call)
 {
     if (call->db && call->trace)
-        return dn_options_misuse (self, "--db and --trace cannot be combined");
+        return dn_options_misuse (given, "--db and --trace cannot be combined");
     if (call->nodes && call->snapshot)
-        return dn_options_misuse (self, "--nodes and --snapshot cannot be combined");
+        return dn_options_misuse (given, "--nodes and --snapshot cannot be combined");
     if (!call->simulate
         && (call->nodes || call->snapshot || call->jobs || call->queue.sim.depth > 0))
         return dn_options_misuse (
-            self, "--nodes, --snapshot, --depth and --jobs need --simulate");
+            given, "--nodes, --snapshot, --depth and --jobs need --simulate");
     return DN_EXIT_DONE;
 }
 
-static int take_options (const struct dn_command *self, struct call *call)
+static int take_options (struct call *call)
 {
-    struct dn_options *given = &call->given;
-
     call->options.history = true;
     /* The decisions count as if they were applied; --set may say otherwise. */
-    if (!dn_settings_add (&call->settings, self, "Mode=enforce"))
-        return -1;
-    if (!dn_options_all (given, call, 0, 0))
-        return -1;
-    given->exit_code = check_options (self, call);
-    return given->exit_code == DN_EXIT_DONE ? 0 : -1;
+    dn_settings_add (&call->settings, call->given, "Mode=enforce");
+    return dn_options_all (call->given, call, 0, 0)
+                   && check_options (call->given, call) == DN_EXIT_DONE
+               ? 0
+               : -1;
 }
 
 /* --- jobs ------------------------------------------------------------------------- */
@@ -234,6 +215,231 @@ static int replay (struct call *call, const struct dn_site *site, struct dn_err 
     return 0;
 }
 
+/* --- text ------------------------------------------------------------------------- */
+
+static const char *name_of (const char *type)
+{
+    return type[0] != '\0' ? type : "all";
+}
+
+/* A value with 'digits' behind the point, "-" if it is unknown. */
+static void add_real (struct dn_grid *grid, double value, int digits)
+{
+    if (isfinite (value))
+        dn_grid_add (grid, "%.*f", digits, value);
+    else
+        dn_grid_add (grid, "-");
+}
+
+static int print_decisions (const struct dn_replay *replay)
+{
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
+        "GPU|JOBS>|ADVISED>|HISTORY>|CHANGED>|LIMIT LOWER>|MOVED>|FEWER CPUS>|EXTENDED>|KILLED>");
+    const struct dn_replay_sums *sums;
+
+    for (int i = 0; (sums = dn_replay_sums (replay, i)) != NULL; i++) {
+        dn_grid_add (&grid, "%s", name_of (sums->type));
+        dn_grid_count (&grid, sums->jobs);
+        dn_grid_count (&grid,
+                       sums->fates[DN_REPLAY_KEPT] + sums->fates[DN_REPLAY_CONTROL]
+                           + sums->fates[DN_REPLAY_CHANGED]);
+        dn_grid_count (&grid, sums->with_history);
+        dn_grid_count (&grid, sums->fates[DN_REPLAY_CHANGED]);
+        dn_grid_count (&grid, sums->lowered);
+        dn_grid_count (&grid, sums->moved);
+        dn_grid_count (&grid, sums->fewer_cpus);
+        dn_grid_count (&grid, sums->extended);
+        dn_grid_count (&grid, sums->killed);
+    }
+    return dn_grid_print (&grid);
+}
+
+static int print_hours (const struct dn_replay *replay)
+{
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
+        "GPU|GPU H USED>|REQUESTED>|BY POLICY>|SAVED>|LIMIT/RUN>|BY POLICY>|CPU H>|BY POLICY>");
+    const struct dn_replay_sums *sums;
+
+    for (int i = 0; (sums = dn_replay_sums (replay, i)) != NULL; i++) {
+        dn_grid_add (&grid, "%s", name_of (sums->type));
+        add_real (&grid, sums->used_gpu_h, 0);
+        add_real (&grid, sums->asked_gpu_h, 0);
+        add_real (&grid, sums->set_gpu_h, 0);
+        add_real (&grid, sums->asked_gpu_h - sums->set_gpu_h, 0);
+        add_real (&grid, dn_replay_median (sums->asked), 2);
+        add_real (&grid, dn_replay_median (sums->set), 2);
+        add_real (&grid, sums->asked_cpu_h, 0);
+        add_real (&grid, sums->set_cpu_h, 0);
+    }
+    return dn_grid_print (&grid);
+}
+
+/* Is it the first pool of its type? */
+static bool is_first (const struct dn_sim *sim, int pool)
+{
+    for (int i = 0; i < pool; i++)
+        if (strcasecmp (sim->pools[i].type, sim->pools[pool].type) == 0)
+            return false;
+    return true;
+}
+
+static int add_queue (struct dn_grid *grid,
+                      const struct dn_replay_queue *queue,
+                      int pool,
+                      struct dn_err *err)
+{
+    for (int arm = 0; arm < DN_N_REPLAY_ARMS; arm++) {
+        struct dn_sim_sums sums;
+
+        if (dn_sim_sum (&queue->sim, queue->jobs[arm], queue->n_jobs, pool, &sums, err)
+            < 0)
+            return -1;
+        dn_grid_add (grid, "%s", name_of (pool < 0 ? "" : queue->sim.pools[pool].type));
+        dn_grid_add (grid, "%s", dn_replay_arm_text ((enum dn_replay_arm) arm));
+        dn_grid_count (grid, sums.jobs);
+        add_real (grid, sums.wait_mean_s / 60, 1);
+        add_real (grid, sums.wait_median_s / 60, 1);
+        add_real (grid, sums.wait_p95_s / 60, 1);
+        add_real (grid, sums.slowdown, 2);
+        add_real (grid, 100 * sums.utilisation, 1);
+        dn_grid_count (grid, sums.killed);
+        dn_grid_count (grid, sums.extended);
+        dn_grid_count (grid, sums.steered);
+    }
+    return 0;
+}
+
+static int print_queue (const struct dn_replay_queue *queue, struct dn_err *err)
+{
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
+        "GPU|QUEUE|JOBS>|WAIT MIN>|MEDIAN>|P95>|SLOWDOWN>|BUSY %>|KILLED>|EXTENDED>|STEERED>");
+
+    for (int pool = -1; pool < queue->sim.n_pools; pool++)
+        if ((pool < 0 || is_first (&queue->sim, pool))
+            && add_queue (&grid, queue, pool, err) < 0)
+            return -1;
+    printf ("\n");
+    return dn_grid_print (&grid);
+}
+
+/* 'queue' is NULL without a simulation. */
+static int print_text (const struct dn_replay *replay,
+                       const struct dn_replay_queue *queue,
+                       struct dn_err *err)
+{
+    if (print_decisions (replay) != DN_EXIT_DONE)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    printf ("\n");
+    if (print_hours (replay) != DN_EXIT_DONE)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    if (queue && print_queue (queue, err) < 0)
+        return -1;
+    if (queue && queue->left_out > 0)
+        printf ("\n%" PRId64 " jobs are not in the queue: they have no GPUs, did not "
+                "start, or no node has their type\n",
+                queue->left_out);
+    return 0;
+}
+
+/* --- JSON ------------------------------------------------------------------------- */
+
+static void add_sums (struct json_object *row, const struct dn_replay_sums *sums)
+{
+    struct json_object *fates;
+
+    dn_json_add_text (row, "gpu", sums->type[0] != '\0' ? sums->type : NULL);
+    dn_json_add_count (row, "jobs", sums->jobs);
+    fates = dn_json_add_object (row, "fates");
+    for (int i = 0; i < DN_N_REPLAY_FATES; i++)
+        dn_json_add_count (
+            fates, dn_replay_fate_text ((enum dn_replay_fate) i), sums->fates[i]);
+    dn_json_add_count (row, "with_history", sums->with_history);
+    dn_json_add_count (row, "limits_lowered", sums->lowered);
+    dn_json_add_count (row, "limits_raised", sums->raised);
+    dn_json_add_count (row, "moved", sums->moved);
+    dn_json_add_count (row, "fewer_cpus", sums->fewer_cpus);
+    dn_json_add_count (row, "extended", sums->extended);
+    dn_json_add_count (row, "killed", sums->killed);
+    dn_json_add_real (row, "used_gpu_h", sums->used_gpu_h);
+    dn_json_add_real (row, "requested_gpu_h", sums->asked_gpu_h);
+    dn_json_add_real (row, "policy_gpu_h", sums->set_gpu_h);
+    dn_json_add_real (row, "requested_cpu_h", sums->asked_cpu_h);
+    dn_json_add_real (row, "policy_cpu_h", sums->set_cpu_h);
+    dn_json_add_count (row, "less_memory", sums->less_memory);
+    dn_json_add_real (row, "requested_mem_gib_h", sums->asked_mem_h);
+    dn_json_add_real (row, "policy_mem_gib_h", sums->set_mem_h);
+    dn_json_add_count (row, "ratios", sums->ratios);
+    dn_json_add_signed (row, "requested_limit_per_run", dn_replay_median (sums->asked));
+    dn_json_add_signed (row, "policy_limit_per_run", dn_replay_median (sums->set));
+}
+
+static int add_arm (struct json_object *to,
+                    const char *key,
+                    const struct dn_replay_queue *queue,
+                    int pool,
+                    int arm,
+                    struct dn_err *err)
+{
+    struct json_object *row = dn_json_add_object (to, key);
+    struct dn_sim_sums sums;
+
+    if (dn_sim_sum (&queue->sim, queue->jobs[arm], queue->n_jobs, pool, &sums, err) < 0)
+        return -1;
+    dn_json_add_count (row, "jobs", sums.jobs);
+    dn_json_add_count (row, "impossible", sums.impossible);
+    dn_json_add_count (row, "steered", sums.steered);
+    dn_json_add_signed (row, "end_mean_s", sums.end_mean_s);
+    dn_json_add_signed (row, "wait_mean_s", sums.wait_mean_s);
+    dn_json_add_signed (row, "wait_median_s", sums.wait_median_s);
+    dn_json_add_signed (row, "wait_p95_s", sums.wait_p95_s);
+    dn_json_add_signed (row, "bounded_slowdown", sums.slowdown);
+    dn_json_add_signed (row, "utilisation", sums.utilisation);
+    dn_json_add_count (row, "killed", sums.killed);
+    dn_json_add_count (row, "extended", sums.extended);
+    dn_json_add_real (row, "gpu_h", sums.gpu_hours);
+    dn_json_add_real (row, "killed_gpu_h", sums.lost_gpu_hours);
+    return 0;
+}
+
+static int add_queue_json (struct json_object *json,
+                           const struct dn_replay_queue *queue,
+                           struct dn_err *err)
+{
+    struct json_object *object = dn_json_add_object (json, "queue");
+    struct json_object *rows;
+
+    dn_json_add_count (object, "left_out", queue->left_out);
+    rows = dn_json_add_array (object, "types");
+    for (int pool = -1; pool < queue->sim.n_pools; pool++) {
+        struct json_object *row;
+
+        if (pool >= 0 && !is_first (&queue->sim, pool))
+            continue;
+        row = dn_json_append_object (rows);
+        dn_json_add_text (row, "gpu", pool < 0 ? NULL : queue->sim.pools[pool].type);
+        if (add_arm (row, "requested", queue, pool, DN_REPLAY_BEFORE, err) < 0
+            || add_arm (row, "policy", queue, pool, DN_REPLAY_AFTER, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int print_json (const struct dn_replay *replay,
+                       const struct dn_replay_queue *queue,
+                       struct dn_err *err)
+{
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
+    struct json_object *rows = dn_json_add_array (json, "types");
+    const struct dn_replay_sums *sums;
+
+    for (int i = 0; (sums = dn_replay_sums (replay, i)) != NULL; i++)
+        add_sums (dn_json_append_object (rows), sums);
+    if (queue && add_queue_json (json, queue, err) < 0)
+        return -1;
+    dn_json_print (json);
+    return 0;
+}
+
 static int run_call (struct call *call, const struct dn_site *site)
 {
     const struct dn_replay_queue *queue = call->simulate ? &call->queue : NULL;
@@ -249,22 +455,22 @@ static int run_call (struct call *call, const struct dn_site *site)
     }
     if (replay (call, site, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    rc = call->given.json ? dn_replay_print_json (call->replay, queue, &err)
-                          : dn_replay_print (call->replay, queue, &err);
+    rc = call->given->json ? print_json (call->replay, queue, &err)
+                           : print_text (call->replay, queue, &err);
     return rc < 0 ? dn_fail (DN_EXIT_BUG, &err) : DN_EXIT_DONE;
 }
 
-static int run (const struct dn_command *self, int argc, char **argv)
+static int run (struct dn_options *given)
 {
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    dn_cleanup (free_call) struct call call = {.progress = dn_progress_begin ("jobs")};
+    dn_cleanup (free_call) struct call call = {.given = given,
+                                               .progress = dn_progress_begin ("jobs")};
 
-    dn_options_begin (&call.given, self, argc, argv);
-    if (take_options (self, &call) < 0)
-        return call.given.exit_code;
-    site = dn_options_site (&call.given, call.settings.text);
+    if (take_options (&call) < 0)
+        return given->exit_code;
+    site = dn_options_site (given, call.settings.text);
     if (!site)
-        return call.given.exit_code;
+        return given->exit_code;
     return run_call (&call, site);
 }
 

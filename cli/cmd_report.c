@@ -13,7 +13,7 @@
 #include "output/progress.h"
 #include "report/job_list.h"
 #include "report/report.h"
-#include "report/site_store.h"
+#include "process/sacct.h"
 #include "report/when.h"
 #include "seen.h"
 
@@ -46,77 +46,41 @@ static void free_call (struct call *call)
     dn_seen_free (&call->seen);
 }
 
-/* --- options ------------------------------------------------------------------------
- */
-
-static int take_when (struct dn_options *given, void *to)
-{
-    struct call *call = to;
-    bool since = strcmp (given->row->name, "since") == 0;
-
-    return dn_when_take (given,
-                         call->report.now_s,
-                         since ? &call->filter.since_s : &call->filter.until_s);
-}
-
-static int take_by (struct dn_options *given, void *to)
-{
-    struct call *call = to;
-    struct dn_err err = {0};
-    int by;
-
-    if (dn_enum_read (dn_span_of (given->argument), "--by", &dn_by_names, &by, &err)
-        < 0)
-        return dn_options_misuse (given->command, "%s", err.text);
-    call->by = (enum dn_grouped_by) by;
-    return DN_EXIT_DONE;
-}
+/* --- options ---------------------------------------------------------------------- */
 
 static const struct dn_option options[] = {
-    DN_OPT_TEXT ("db",
-                 0,
-                 "FILE",
-                 "the store of finished jobs (StateDir/records.db)",
-                 db),
-    DN_OPT_TAKE ("since",
-                 0,
-                 "TIME",
-                 "jobs that ended at or after it (now-7days)",
-                 take_when),
-    DN_OPT_TAKE ("until", 0, "TIME", "jobs that ended before it", take_when),
-    DN_OPT_TAKE ("by",
-                 0,
+    DN_OPT_TEXT ("db", "FILE", "the store of finished jobs (StateDir/records.db)", db),
+    DN_OPT_WHEN ("since", "jobs that ended at or after it (now-7days)", filter.since_s),
+    DN_OPT_WHEN ("until", "jobs that ended before it", filter.until_s),
+    DN_OPT_ENUM ("by",
                  "WHAT",
                  "user, account, partition, model, app or type",
-                 take_by),
-    DN_OPT_FLAG ("me", 0, "your own jobs, and what to request next time", report.me),
-    DN_OPT_FLAG ("jobs", 0, "your own jobs of the last days, and what they used", jobs),
-    DN_OPT_FLAG ("names", 0, "names of users, not their numbers", report.names),
-    DN_OPT_FLAG ("csv", 0, "write the sums as a table, a row per group", csv),
-    DN_OPT_TEXT ("html", 0, "FILE", "write a page with charts", html),
+                 by,
+                 dn_by_names),
+    DN_OPT_FLAG ("me", "your own jobs, and what to request next time", report.me),
+    DN_OPT_FLAG ("jobs", "your own jobs of the last days, and what they used", jobs),
+    DN_OPT_FLAG ("names", "names of users, not their numbers", report.names),
+    DN_OPT_FLAG ("csv", "write the sums as a table, a row per group", csv),
+    DN_OPT_TEXT ("html", "FILE", "write a page with charts", html),
     DN_OPT_END,
 };
 
-static int take_options (const struct dn_command *self,
-                         struct dn_options *given,
-                         struct call *call)
+static int take_options (struct dn_options *given, struct call *call)
 {
     if (!dn_options_all (given, call, 0, 0))
         return -1;
     if (call->csv && given->json)
-        given->exit_code =
-            dn_options_misuse (self, "--csv and --json cannot be combined");
+        dn_options_misuse (given, "--csv and --json cannot be combined");
     else if (call->jobs && (call->csv || call->html || call->db || call->by))
-        given->exit_code = dn_options_misuse (
-            self, "--jobs cannot be combined with --csv, --html, --db or --by");
+        dn_options_misuse (
+            given, "--jobs cannot be combined with --csv, --html, --db or --by");
     else if (call->filter.until_s > 0 && call->filter.until_s <= call->filter.since_s)
-        given->exit_code = dn_options_misuse (
-            self, "--until is not after --since, expected a later time");
+        dn_options_misuse (given,
+                           "--until is not after --since, expected a later time");
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;
 }
 
-/* --- reading ------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------- */
 
 static double price_of (const void *prices, const char *type)
 {
@@ -254,25 +218,23 @@ static int show (const struct dn_options *given, struct call *call)
     return call->html ? DN_EXIT_DONE : dn_report_text (&call->report);
 }
 
-static int run (const struct dn_command *self, int argc, char **argv)
+static int run (struct dn_options *given)
 {
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (free_call) struct call call = {.filter = dn_store_all ()};
-    struct dn_options given;
     struct dn_err err = {0};
     char path[PATH_MAX];
 
     call.report.now_s = (int64_t) time (NULL);
-    dn_options_begin (&given, self, argc, argv);
-    if (take_options (self, &given, &call) < 0)
-        return given.exit_code;
-    site = dn_options_site (&given, NULL);
+    if (take_options (given, &call) < 0)
+        return given->exit_code;
+    site = dn_options_site (given, NULL);
     if (!site)
-        return given.exit_code;
+        return given->exit_code;
     if (call.jobs) {
         struct dn_sacct mine = mine_of (&call);
 
-        return dn_job_list (&mine, given.json);
+        return dn_job_list (&mine, given->json);
     }
     if (call.report.me) {
         call.report.names = true;
@@ -299,7 +261,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
         dn_err_set (&err, DN_E_NOMEM, "out of memory");
     if (err.code != DN_E_NONE || read_jobs (&call, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    return show (&given, &call);
+    return show (given, &call);
 }
 
 const struct dn_command dn_cmd_report = {

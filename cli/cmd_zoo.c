@@ -14,14 +14,6 @@
 #include "output/json.h"
 #include "output/show.h"
 
-static const struct dn_grid_column columns[] = {
-    {"NETWORK", false},
-    {"FAMILY", false},
-    {"PARAMETERS", true},
-    {"FLOP/SAMPLE", true},
-    {"KEYS", false},
-};
-
 /* A text that is no name and has no '*', '?' or '[' is part of a name, otherwise a
  * pattern of the whole name; '-' and '_' are the same, as everywhere in names.
  */
@@ -148,14 +140,6 @@ static int list (const struct dn_networks *networks,
 
 /* --- data sets ------------------------------------------------------------------ */
 
-static const struct dn_grid_column dataset_columns[] = {
-    {"DATA SET", false},
-    {"KIND", false},
-    {"SAMPLES", true},
-    {"TOKENS", true},
-    {"BYTES/SAMPLE", true},
-};
-
 /* What a sample is before a loader decodes it. */
 static const char *kind_of (const struct dn_dataset *row)
 {
@@ -208,7 +192,7 @@ static int list_datasets (const struct dn_datasets *datasets,
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (dataset_columns, (int) DN_N_ELEMENTS (dataset_columns));
+        dn_grid_of ("DATA SET|KIND|SAMPLES>|TOKENS>|BYTES/SAMPLE>");
     struct json_object *array = dn_json_add_array (json, "datasets");
     char near[DN_REASON_MAX];
     struct dn_buf buf = dn_buf_on (near, sizeof (near));
@@ -259,7 +243,6 @@ static int take_datasets (struct dn_options *given, void *to)
 
 static const struct dn_option options[] = {
     DN_OPT_TAKE ("datasets",
-                 0,
                  "[=FILE]",
                  "list the data sets of dataset=, or of FILE",
                  take_datasets),
@@ -302,29 +285,27 @@ static int refuse (const struct dn_networks *networks, const char *pattern)
     return dn_fail (DN_EXIT_USAGE, &err);
 }
 
-static int run (const struct dn_command *self, int argc, char **argv)
+static int run (struct dn_options *given)
 {
-    struct dn_options given;
     struct call call = {.datasets = false};
     struct dn_err err = {0};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
     dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
+        dn_grid_of ("NETWORK|FAMILY|PARAMETERS>|FLOP/SAMPLE>|KEYS");
     const char *pattern;
     int n;
 
-    dn_options_begin (&given, self, argc, argv);
-    if (!dn_options_all (&given, &call, 0, 1))
-        return given.exit_code;
-    pattern = given.n_args > 0 ? given.args[0] : NULL;
+    if (!dn_options_all (given, &call, 0, 1))
+        return given->exit_code;
+    pattern = given->n_args > 0 ? given->args[0] : NULL;
     if (call.file)
-        return list_file (call.file, pattern, given.json);
-    site = dn_options_site (&given, NULL);
+        return list_file (call.file, pattern, given->json);
+    site = dn_options_site (given, NULL);
     if (!site)
-        return given.exit_code;
+        return given->exit_code;
     if (call.datasets)
-        return list_datasets (&site->datasets, pattern, given.json);
+        return list_datasets (&site->datasets, pattern, given->json);
     json = json_object_new_object ();
     n = list (
         &site->networks, pattern, dn_json_add_array (json, "networks"), &grid, &err);
@@ -332,7 +313,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
         return dn_fail (DN_EXIT_BUG, &err);
     if (pattern && n == 0)
         return refuse (&site->networks, pattern);
-    if (!given.json)
+    if (!given->json)
         return dn_grid_print (&grid);
     dn_json_print (json);
     return DN_EXIT_DONE;

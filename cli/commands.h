@@ -5,7 +5,7 @@
 #ifndef DN_COMMANDS_H
 #define DN_COMMANDS_H
 
-#include "command_rows.h"
+#include "options.h"
 
 /* In the order of the help; each is defined in its cmd_*.c. */
 /* clang-format off */

@@ -6,8 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <float.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "base/text.h"
 #include "graph/sidecar.h"
 #include "output/terminal.h"
 #include "process/child.h"
@@ -253,4 +256,49 @@ void dn_add_near (struct dn_buf *buf,
         if ((*wanted && strstr (candidate, wanted))
             || dn_word_distance (dn_span_of (wanted), candidate) <= most)
             dn_buf_add (buf, "%s%s", n_near++ == 0 ? ", near: " : " ", candidate);
+}
+
+/* --- CSV ---------------------------------------------------------------------------
+ */
+
+/* A spreadsheet computes cells that begin so, unless they are numbers. */
+static bool is_formula (const char *text)
+{
+    double number;
+
+    return text[0] != '\0' && strchr ("=+-@\t\r", text[0])
+           && dn_real_read (dn_span_of (text), "", -DBL_MAX, DBL_MAX, &number, NULL)
+                  < 0;
+}
+
+/* Readers strip blanks from the ends of unquoted cells. */
+static bool needs_quotes (const char *text)
+{
+    size_t len = strlen (text);
+
+    return text[strcspn (text, "\",\r\n")] != '\0'
+           || (len > 0 && (strchr (" \t", text[0]) || strchr (" \t", text[len - 1])));
+}
+
+/* Control bytes such as those of a terminal become '?'; texts may have lines. */
+static char harmless (char c)
+{
+    return ((unsigned char) c < ' ' && c != '\n' && c != '\t') || c == 127 ? '?' : c;
+}
+
+void dn_csv_cell (FILE *file, const char *text)
+{
+    bool quotes = needs_quotes (text);
+
+    if (quotes)
+        fputc ('"', file);
+    if (is_formula (text))
+        fputc ('\'', file);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc ('"', file);
+        fputc (harmless (*text), file);
+    }
+    if (quotes)
+        fputc ('"', file);
 }

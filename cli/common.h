@@ -75,4 +75,9 @@ void dn_add_near (struct dn_buf *buf,
                   dn_name_at_f name,
                   const void *names);
 
+/* Write one cell, quoted where necessary (RFC 4180). A text that a spreadsheet would
+ * compute begins with "'", and control bytes become '?'.
+ */
+void dn_csv_cell (FILE *file, const char *text);
+
 #endif

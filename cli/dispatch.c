@@ -59,11 +59,13 @@ static int run_command (int argc, char **argv)
 {
     for (int i = 0; program->commands[i]; i++) {
         const struct dn_command *command = program->commands[i];
+        struct dn_options given;
 
         if (strcmp (command->name, argv[0]) != 0)
             continue;
         never_fails = command->never_fails_in_job && is_in_job ();
-        return command->run (command, argc, argv);
+        dn_options_begin (&given, command, argc, argv);
+        return command->run (&given);
     }
     return unknown_command (argv[0]);
 }

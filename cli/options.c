@@ -8,57 +8,63 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "host/people.h"
 #include "output/terminal.h"
+#include "report/when.h"
 #include "slurm_conf.h"
-#include "slurm_version.h"
 
 /* Values of getopt_long () for rows without a letter; larger than any character. */
 #define FIRST_ROW_VALUE 1000
 
+/* Without Slurm's headers: the oldest version that is supported. */
+#ifndef DN_SLURM_VERSION
+#define DN_SLURM_VERSION "22.05"
+#endif
+
+#define YEAR_OLDEST 20
+
 /* A line of names in the help has at most so many columns. */
 #define HELP_COLUMNS 78
 
-enum {
-    COMMON_JSON,
-    COMMON_CONF,
-    COMMON_HARDWARE,
-    COMMON_DATASETS,
-    COMMON_ZOO,
-    COMMON_MODEL,
-    COMMON_COLOR,
-    COMMON_HELP,
-    COMMON_VERSION
-};
+#define COMMON(member)         .at = offsetof (struct dn_options, member)
+#define COMMON_PATH(i, member) COMMON (member), .min = (i)
+
+static int take_model (struct dn_options *o, void *to);
+static int take_color (struct dn_options *o, void *to);
+static int take_help (struct dn_options *o, void *to);
+static int take_version (struct dn_options *o, void *to);
 
 const struct dn_option dn_options_common[] = {
-    [COMMON_JSON] = DN_OPTION_ROW ("json", 0, NULL, "print JSON"),
-    [COMMON_CONF] = DN_OPTION_ROW ("conf", 0, "FILE", "read this dnnest.conf"),
-    [COMMON_HARDWARE] = DN_OPTION_ROW ("hardware",
-                                       0,
-                                       "DIR",
-                                       "hardware catalogue, if dnnest.conf names none"),
-    [COMMON_DATASETS] = DN_OPTION_ROW ("datasets",
-                                       0,
-                                       "FILE",
-                                       "table of data sets, if dnnest.conf names none"),
-    [COMMON_ZOO] = DN_OPTION_ROW ("zoo",
-                                  0,
-                                  "DIR",
-                                  "networks that are files, if dnnest.conf names none"),
-    [COMMON_MODEL] =
-        DN_OPTION_ROW ("model",
-                       0,
-                       "BUNDLE",
-                       "model bundle, or none, instead of that of dnnest.conf"),
-    [COMMON_COLOR] = DN_OPTION_ROW ("color",
-                                    0,
-                                    "[=WHEN]",
-                                    "colour: auto (on a terminal), always or never"),
-    [COMMON_HELP] = DN_OPTION_ROW ("help", 'h', NULL, "print this help"),
-    [COMMON_VERSION] = DN_OPTION_ROW ("version", 'V', NULL, "print the version"),
+    DN_OPT ("json", NULL, "print JSON", FLAG, COMMON (json)),
+    DN_OPT ("conf", "FILE", "read this dnnest.conf", PATH, COMMON_PATH (0, paths.conf)),
+    DN_OPT ("hardware",
+            "DIR",
+            "hardware catalogue, if dnnest.conf names none",
+            PATH,
+            COMMON_PATH (1, paths.hardware)),
+    DN_OPT ("datasets",
+            "FILE",
+            "table of data sets, if dnnest.conf names none",
+            PATH,
+            COMMON_PATH (2, paths.datasets)),
+    DN_OPT ("zoo",
+            "DIR",
+            "networks that are files, if dnnest.conf names none",
+            PATH,
+            COMMON_PATH (4, paths.zoo)),
+    DN_OPT_TAKE ("model",
+                 "BUNDLE",
+                 "model bundle, or none, instead of that of dnnest.conf",
+                 take_model),
+    DN_OPT_TAKE ("color",
+                 "[=WHEN]",
+                 "colour: auto (on a terminal), always or never",
+                 take_color),
+    DN_OPT_TAKE ("help", NULL, "print this help", take_help, .letter = 'h'),
+    DN_OPT_TAKE ("version", NULL, "print the version", take_version, .letter = 'V'),
     DN_OPT_END,
 };
 
@@ -96,6 +102,33 @@ static void add_rows (struct dn_options *o, const struct dn_option *rows)
         add_row (o, rows);
 }
 
+/* "22.05" or "22.05.8" as 2205. -1: it is no version. */
+static int read_version (const char *text, int *version)
+{
+    struct dn_span rest = dn_span_of (text);
+    struct dn_span year = dn_span_cut (&rest, ".");
+    struct dn_span month = dn_span_cut (&rest, ".");
+    int64_t number[2];
+
+    if (dn_int_read (year, "year", YEAR_OLDEST, 99, &number[0], NULL) < 0 || !month.text
+        || month.len != 2 || dn_int_read (month, "month", 1, 12, &number[1], NULL) < 0)
+        return -1;
+    *version = (int) (number[0] * 100 + number[1]);
+    return 0;
+}
+
+int dn_options_slurm (struct dn_options *given, void *to)
+{
+    (void) to;
+    if (read_version (given->argument, &given->slurm_version) == 0)
+        return DN_EXIT_DONE;
+    dn_complain (
+        "--slurm: '%s' is not a version, expected 20.02 or later, such as 22.05 "
+        "or 24.11.5",
+        dn_quote (given->argument, strlen (given->argument)).text);
+    return DN_EXIT_USAGE;
+}
+
 static void begin (struct dn_options *o,
                    const struct dn_command *command,
                    bool common,
@@ -107,6 +140,7 @@ static void begin (struct dn_options *o,
     o->argc = argc;
     o->argv = argv;
     o->paths = dn_load_default_paths ();
+    read_version (DN_SLURM_VERSION, &o->slurm_version);
     o->shorts[0] = command->guest_options ? '+' : ':';
     o->shorts[1] = command->guest_options ? ':' : '\0';
     add_rows (o, command->options);
@@ -119,16 +153,6 @@ static void begin (struct dn_options *o,
     }
     optind = 0; /* glibc: reset, also after another argv */
     opterr = 0;
-}
-
-int dn_options_cut (int argc, char **argv, char *const **command)
-{
-    for (int i = 1; i < argc; i++)
-        if (strcmp (argv[i], "--") == 0) {
-            *command = argv + i + 1;
-            return i;
-        }
-    return argc;
 }
 
 void dn_options_begin (struct dn_options *options,
@@ -211,16 +235,16 @@ static void print_help (const struct dn_command *command)
     printf ("\nManual: %s(1)\n", dn_program);
 }
 
-bool dn_options_user (const char *name, int64_t *user)
+int dn_options_user (const char *name, int64_t *user)
 {
     const struct dn_people *system = &dn_people_of_system;
     struct dn_err err = {0};
 
     if (dn_int_read (dn_span_of (name), "user", 0, UINT32_MAX, user, NULL) == 0
         || system->find_user (system->self, name, user, &err) == 0)
-        return true;
+        return DN_EXIT_DONE;
     dn_complain ("--user: %s", err.text);
-    return false;
+    return DN_EXIT_USAGE;
 }
 
 void dn_print_version (void)
@@ -228,7 +252,7 @@ void dn_print_version (void)
     printf ("%s %s\n", dn_program, PACKAGE_VERSION);
 }
 
-int dn_options_misuse (const struct dn_command *command, const char *format, ...)
+int dn_options_misuse (struct dn_options *given, const char *format, ...)
 {
     char text[512];
     va_list args;
@@ -236,8 +260,8 @@ int dn_options_misuse (const struct dn_command *command, const char *format, ...
     va_start (args, format);
     vsnprintf (text, sizeof (text), format, args);
     va_end (args);
-    dn_complain ("%s (try '%s %s --help')", text, dn_program, command->name);
-    return DN_EXIT_USAGE;
+    dn_complain ("%s (try '%s %s --help')", text, dn_program, given->command->name);
+    return given->exit_code = DN_EXIT_USAGE;
 }
 
 static int leave (struct dn_options *o, int exit_code)
@@ -269,50 +293,38 @@ void dn_options_model (struct dn_options *o, const char *dir)
                          : dn_options_absolute (o->path_text[3], dir);
 }
 
+static int take_model (struct dn_options *o, void *to)
+{
+    (void) to;
+    dn_options_model (o, o->argument);
+    return DN_EXIT_DONE;
+}
+
 /* --color without a word is --color=always, as in other programs. */
-static int take_color (struct dn_options *o)
+static int take_color (struct dn_options *o, void *to)
 {
     const char *when = o->argument ? o->argument : "always";
 
-    if (dn_terminal_color (when))
-        return 0;
-    dn_options_misuse (o->command,
-                       "--color: '%s', expected auto, always or never",
-                       dn_quote (when, strlen (when)).text);
-    return leave (o, DN_EXIT_USAGE);
+    (void) to;
+    return dn_terminal_color (when)
+               ? DN_EXIT_DONE
+               : dn_options_misuse (o,
+                                    "--color: '%s', expected auto, always or never",
+                                    dn_quote (when, strlen (when)).text);
 }
 
-/* Act on a row of the common table. Return DN_OPTION_LEAVE, or 0 to go on. */
-static int take_common (struct dn_options *o, int row)
+static int take_help (struct dn_options *o, void *to)
 {
-    switch (row) {
-    case COMMON_JSON:
-        o->json = true;
-        return 0;
-    case COMMON_CONF:
-        dn_options_conf (o, o->argument);
-        return 0;
-    case COMMON_HARDWARE:
-        o->paths.hardware = dn_options_absolute (o->path_text[1], o->argument);
-        return 0;
-    case COMMON_DATASETS:
-        o->paths.datasets = dn_options_absolute (o->path_text[2], o->argument);
-        return 0;
-    case COMMON_ZOO:
-        o->paths.zoo = dn_options_absolute (o->path_text[4], o->argument);
-        return 0;
-    case COMMON_MODEL:
-        dn_options_model (o, o->argument);
-        return 0;
-    case COMMON_COLOR:
-        return take_color (o);
-    case COMMON_HELP:
-        print_help (o->command);
-        return leave (o, DN_EXIT_DONE);
-    default:
-        dn_print_version ();
-        return leave (o, DN_EXIT_DONE);
-    }
+    (void) to;
+    print_help (o->command);
+    return leave (o, DN_EXIT_DONE);
+}
+
+static int take_version (struct dn_options *o, void *to)
+{
+    (void) to;
+    dn_print_version ();
+    return leave (o, DN_EXIT_DONE);
 }
 
 static int find_row (const struct dn_options *o, int value)
@@ -342,16 +354,16 @@ static struct dn_span name_of (const char *argument)
     return dn_span_cut (&rest, "=");
 }
 
-static void misuse_unknown (struct dn_options *o)
+static int misuse_unknown (struct dn_options *o)
 {
     const char *nearest = dn_word_nearest (name_of (o->argument), option_at, o);
 
-    o->exit_code = dn_options_misuse (o->command,
-                                      "unknown option '%s'%s%s%s",
-                                      dn_quote (o->argument, strlen (o->argument)).text,
-                                      nearest ? ", did you mean --" : "",
-                                      nearest ? nearest : "",
-                                      nearest ? "?" : "");
+    return dn_options_misuse (o,
+                              "unknown option '%s'%s%s%s",
+                              dn_quote (o->argument, strlen (o->argument)).text,
+                              nearest ? ", did you mean --" : "",
+                              nearest ? nearest : "",
+                              nearest ? "?" : "");
 }
 
 /* getopt_long () found an unknown option, a missing argument, or an argument that the
@@ -361,31 +373,79 @@ static int take_error (struct dn_options *o, int found)
 {
     int row = optopt ? find_row (o, optopt) : -1;
 
-    if (row >= 0) {
-        dn_options_misuse (o->command,
-                           "option --%s %s",
-                           o->longs[row].name,
-                           found == ':' ? "needs an argument" : "takes no argument");
-        return leave (o, DN_EXIT_USAGE);
-    }
     o->letter[0] = '-';
     o->letter[1] = (char) optopt;
     o->argument = optopt ? o->letter : o->argv[optind - 1];
-    if (o->tolerant)
+    if (row < 0 && o->tolerant)
         return DN_OPTION_UNKNOWN;
-    misuse_unknown (o);
-    return leave (o, DN_EXIT_USAGE);
+    if (row < 0)
+        misuse_unknown (o);
+    else
+        dn_options_misuse (o,
+                           "option --%s %s",
+                           o->longs[row].name,
+                           found == ':' ? "needs an argument" : "takes no argument");
+    return DN_OPTION_LEAVE;
+}
+
+/* Do what a row says. Return an enum dn_exit, or DN_OPTION_LEAVE. */
+static int use (struct dn_options *o, const struct dn_option *row, void *call)
+{
+    void *member = (char *) call + row->at;
+    const char *text = o->argument ? o->argument : row->usual;
+    struct dn_span span = dn_span_of (text);
+    int64_t min = (int64_t) row->min;
+    struct dn_err err = {0};
+    int rc = 0;
+
+    switch (row->use) {
+    case DN_OPTION_FLAG:
+        *(bool *) member = true;
+        break;
+    case DN_OPTION_TEXT:
+        *(const char **) member = text;
+        break;
+    case DN_OPTION_PATH:
+        *(const char **) member = dn_options_absolute (o->path_text[min], text);
+        break;
+    case DN_OPTION_INT:
+        rc = dn_int_read (span, row->name, min, (int64_t) row->max, member, &err);
+        break;
+    case DN_OPTION_REAL:
+        rc = dn_real_read (span, row->name, row->min, row->max, member, &err);
+        break;
+    case DN_OPTION_TIME:
+        rc = dn_time_read (span, row->name, member, &err);
+        break;
+    case DN_OPTION_ENUM:
+        rc = dn_enum_read (span, row->name, row->names, member, &err);
+        break;
+    case DN_OPTION_WHEN:
+        rc = dn_when_read (text, row->name, (int64_t) time (NULL), member, &err);
+        break;
+    case DN_OPTION_OLD:
+        dn_complain (
+            "--%s is ignored, and will be an error: %s", row->name, row->usual);
+        break;
+    case DN_OPTION_USER:
+        return dn_options_user (text, member);
+    case DN_OPTION_RULE:
+        return dn_settings_add (member, o, text);
+    default:
+        return row->take (o, member);
+    }
+    return rc < 0 ? dn_options_misuse (o, "--%s", err.text) : DN_EXIT_DONE;
 }
 
 int dn_options_next (struct dn_options *o)
 {
-    int n_own = o->n_options - o->n_common;
+    int rc = DN_EXIT_DONE;
 
     if (o->too_many) {
         dn_complain ("%s: more than %d options", o->command->name, DN_OPTIONS_MAX);
         return leave (o, DN_EXIT_BUG);
     }
-    for (;;) {
+    while (rc == DN_EXIT_DONE) {
         int found = getopt_long (o->argc, o->argv, o->shorts, o->longs, NULL);
         int row;
 
@@ -399,60 +459,20 @@ int dn_options_next (struct dn_options *o)
         row = find_row (o, found);
         o->argument = optarg;
         o->row = o->rows[row];
-        if (row < n_own)
+        o->has[row] = true;
+        if (row < o->n_options - o->n_common)
             return row;
-        if (take_common (o, row - n_own) == DN_OPTION_LEAVE)
-            return DN_OPTION_LEAVE;
+        rc = use (o, o->row, o);
     }
+    return DN_OPTION_LEAVE;
 }
 
-bool dn_options_count (struct dn_options *o, int min, int max)
+bool dn_options_has (const struct dn_options *o, const char *name)
 {
-    if (o->n_args >= min && (max < 0 || o->n_args <= max))
-        return true;
-    o->exit_code =
-        o->n_args < min
-            ? dn_options_misuse (o->command, "%s is missing", o->command->arguments)
-            : dn_options_misuse (o->command,
-                                 "unexpected argument '%s'",
-                                 dn_quote (o->args[max], strlen (o->args[max])).text);
+    for (int i = 0; i < o->n_options; i++)
+        if (strcmp (o->rows[i]->name, name) == 0)
+            return o->has[i];
     return false;
-}
-
-/* Do what a row says. Return an enum dn_exit. */
-static int use (struct dn_options *o, const struct dn_option *row, void *call)
-{
-    void *member = (char *) call + row->at;
-    struct dn_err err = {0};
-
-    switch (row->use) {
-    case DN_OPTION_FLAG:
-        *(bool *) member = true;
-        return DN_EXIT_DONE;
-    case DN_OPTION_TEXT:
-        *(const char **) member = o->argument;
-        return DN_EXIT_DONE;
-    case DN_OPTION_INT:
-        return dn_int_read (dn_span_of (o->argument),
-                            row->name,
-                            row->min,
-                            row->max,
-                            member,
-                            &err)
-                       == 0
-                   ? DN_EXIT_DONE
-                   : dn_options_misuse (o->command, "--%s", err.text);
-    case DN_OPTION_OLD:
-        dn_complain ("--%s is ignored, and will be an error: %s", row->name, row->old);
-        return DN_EXIT_DONE;
-    case DN_OPTION_USER:
-        return dn_options_user (o->argument, member) ? DN_EXIT_DONE : DN_EXIT_USAGE;
-    case DN_OPTION_RULE:
-        return dn_settings_add (member, o->command, o->argument) ? DN_EXIT_DONE
-                                                                 : DN_EXIT_USAGE;
-    default:
-        return row->take (o, call);
-    }
 }
 
 int dn_options_take (struct dn_options *o, void *call)
@@ -468,18 +488,22 @@ int dn_options_take (struct dn_options *o, void *call)
     return row;
 }
 
+bool dn_options_count (struct dn_options *o, int min, int max)
+{
+    if (o->n_args < min)
+        dn_options_misuse (o, "%s is missing", o->command->arguments);
+    else if (max >= 0 && o->n_args > max)
+        dn_options_misuse (o,
+                           "unexpected argument '%s'",
+                           dn_quote (o->args[max], strlen (o->args[max])).text);
+    else
+        return true;
+    return false;
+}
+
 bool dn_options_all (struct dn_options *o, void *call, int min, int max)
 {
     return dn_options_take (o, call) == DN_OPTION_END && dn_options_count (o, min, max);
-}
-
-static int slurm_version (const struct dn_options *o)
-{
-    int version = o->slurm_version;
-
-    if (version == 0)
-        dn_slurm_version_read (dn_slurm_version_default, &version, NULL);
-    return version;
 }
 
 struct dn_site *dn_options_site (struct dn_options *o, const char *settings)
@@ -493,7 +517,7 @@ struct dn_site *dn_options_site_with (struct dn_options *o,
 {
     struct dn_slurm_conf slurm;
     struct dn_err err = {0};
-    struct dn_load_context context = {.slurm_version = slurm_version (o),
+    struct dn_load_context context = {.slurm_version = o->slurm_version,
                                       .settings =
                                           settings && settings[0] ? settings : NULL,
                                       .problems = problems};
@@ -529,23 +553,20 @@ void dn_site_cleanup (struct dn_site **site)
     dn_load_free (*site);
 }
 
-bool dn_settings_add (struct dn_settings *settings,
-                      const struct dn_command *command,
-                      const char *argument)
+int dn_settings_add (struct dn_settings *settings,
+                     struct dn_options *given,
+                     const char *argument)
 {
     struct dn_buf buf = dn_buf_on (settings->text + settings->len,
                                    sizeof (settings->text) - settings->len);
 
-    if (!strchr (argument, '=') || strchr (argument, ',')) {
-        dn_options_misuse (command,
-                           "--set: '%s', expected KEY=VALUE without a comma",
-                           dn_quote (argument, strlen (argument)).text);
-        return false;
-    }
+    if (!strchr (argument, '=') || strchr (argument, ','))
+        return dn_options_misuse (given,
+                                  "--set: '%s', expected KEY=VALUE without a comma",
+                                  dn_quote (argument, strlen (argument)).text);
     dn_buf_add (&buf, "%s%s", settings->len > 0 ? "," : "", argument);
     settings->len += buf.len;
-    if (buf.cut)
-        dn_options_misuse (
-            command, "--set: more than %zu characters", sizeof (settings->text));
-    return !buf.cut;
+    return buf.cut ? dn_options_misuse (
+               given, "--set: more than %zu characters", sizeof (settings->text))
+                   : DN_EXIT_DONE;
 }

@@ -16,15 +16,20 @@ enum dn_option_use {
     DN_OPTION_OTHER, /* nothing: dn_options_take () returns its row */
     DN_OPTION_FLAG,  /* a bool becomes true */
     DN_OPTION_TEXT,  /* a const char * becomes its argument */
+    DN_OPTION_PATH,  /* the same, as an absolute path, in 'path_text' of 'min' */
     DN_OPTION_INT,   /* an int64_t becomes that number, from 'min' to 'max' */
+    DN_OPTION_REAL,  /* a double, likewise */
+    DN_OPTION_TIME,  /* an int64_t becomes the seconds of "1-00:00:00" */
+    DN_OPTION_ENUM,  /* an enum becomes the one of the 'names' */
+    DN_OPTION_WHEN,  /* an int64_t becomes that time (report/when.h) */
     DN_OPTION_USER,  /* an int64_t becomes the number of a user of the system */
-    DN_OPTION_OLD,   /* nothing, with a warning that ends with its 'old' */
+    DN_OPTION_OLD,   /* nothing, with a warning that ends with its 'usual' */
     DN_OPTION_RULE,  /* the "KEY=VALUE" is added to a struct dn_settings */
-    DN_OPTION_CALL   /* 'take' is called; it returns an enum dn_exit */
+    DN_OPTION_CALL   /* 'take' is called with the member; it returns an enum dn_exit */
 };
 
 struct dn_options;
-typedef int (*dn_option_f) (struct dn_options *options, void *call);
+typedef int (*dn_option_f) (struct dn_options *options, void *member);
 
 struct dn_option {
     const char *name;
@@ -33,10 +38,11 @@ struct dn_option {
     const char *help;     /* NULL: not shown */
     enum dn_option_use use;
     size_t at; /* the member */
-    int64_t min;
-    int64_t max;
+    double min;
+    double max;
+    const struct dn_names *names;
     dn_option_f take;
-    const char *old;
+    const char *usual; /* what stands for an argument that is left out */
 };
 
 /* Rows: of an option that does nothing by itself, of those that set a member of struct
@@ -46,34 +52,43 @@ struct dn_option {
     {                                                                                  \
         .name = (name_), .letter = (letter_), .argument = (argument_), .help = (help_) \
     }
-#define DN_OPT(name_, letter_, argument_, help_, use_, ...)                            \
+#define DN_OPT(name_, argument_, help_, use_, ...)                                     \
     {                                                                                  \
-        .name = (name_), .letter = (letter_), .argument = (argument_),                 \
-        .help = (help_), .use = DN_OPTION_##use_, __VA_ARGS__                          \
+        .name = (name_), .argument = (argument_), .help = (help_),                     \
+        .use = DN_OPTION_##use_, __VA_ARGS__                                           \
     }
-#define DN_OPT_AT(member) .at = offsetof (struct call, member)
-#define DN_OPT_FLAG(name, letter, help, member)                                        \
-    DN_OPT (name, letter, NULL, help, FLAG, DN_OPT_AT (member))
-#define DN_OPT_TEXT(name, letter, argument, help, member)                              \
-    DN_OPT (name, letter, argument, help, TEXT, DN_OPT_AT (member))
-#define DN_OPT_USER(name, letter, argument, help, member)                              \
-    DN_OPT (name, letter, argument, help, USER, DN_OPT_AT (member))
-#define DN_OPT_RULE(name, letter, argument, help, member)                              \
-    DN_OPT (name, letter, argument, help, RULE, DN_OPT_AT (member))
-#define DN_OPT_INT(name, letter, argument, help, member, least, most)                  \
+#define DN_OPT_AT(member, ...) .at = offsetof (struct call, member), ##__VA_ARGS__
+#define DN_OPT_FLAG(name, help, ...)                                                   \
+    DN_OPT (name, NULL, help, FLAG, DN_OPT_AT (__VA_ARGS__))
+#define DN_OPT_TEXT(name, argument, help, ...)                                         \
+    DN_OPT (name, argument, help, TEXT, DN_OPT_AT (__VA_ARGS__))
+#define DN_OPT_USER(name, argument, help, member)                                      \
+    DN_OPT (name, argument, help, USER, DN_OPT_AT (member))
+#define DN_OPT_RULE(name, argument, help, member)                                      \
+    DN_OPT (name, argument, help, RULE, DN_OPT_AT (member))
+#define DN_OPT_WHEN(name, help, member)                                                \
+    DN_OPT (name, "TIME", help, WHEN, DN_OPT_AT (member))
+#define DN_OPT_TIME(name, argument, help, member)                                      \
+    DN_OPT (name, argument, help, TIME, DN_OPT_AT (member))
+#define DN_OPT_INT(name, argument, help, member, least, ...)                           \
     DN_OPT (name,                                                                      \
-            letter,                                                                    \
             argument,                                                                  \
             help,                                                                      \
             INT,                                                                       \
-            DN_OPT_AT (member),                                                        \
-            .min = (least),                                                            \
-            .max = (most))
-#define DN_OPT_TAKE(name, letter, argument, help, function)                            \
-    DN_OPT (name, letter, argument, help, CALL, .take = (function))
+            DN_OPT_AT (member, .min = (least), .max = __VA_ARGS__))
+#define DN_OPT_REAL(name, argument, help, member, least, most)                         \
+    DN_OPT (                                                                           \
+        name, argument, help, REAL, DN_OPT_AT (member, .min = (least), .max = (most)))
+#define DN_OPT_ENUM(name, argument, help, member, of)                                  \
+    DN_OPT (name, argument, help, ENUM, DN_OPT_AT (member, .names = &(of)))
+#define DN_OPT_TAKE(name, argument, help, ...)                                         \
+    DN_OPT (name, argument, help, CALL, .take = __VA_ARGS__)
+#define DN_OPT_SLURM                                                                   \
+    DN_OPT_TAKE (                                                                      \
+        "slurm", "VERSION", "the version of Slurm to answer for", dn_options_slurm)
 /* An option that was dropped is accepted with a warning for one version. */
 #define DN_OPT_OLD(name, argument, instead)                                            \
-    DN_OPT (name, 0, argument, NULL, OLD, .old = (instead))
+    DN_OPT (name, argument, NULL, OLD, .usual = (instead))
 #define DN_OPT_END                                                                     \
     {                                                                                  \
         .name = NULL                                                                   \
@@ -93,7 +108,7 @@ struct dn_command {
     /* Within a job the exit code is 0 in any case: a script with 'set -e' goes on. */
     bool never_fails_in_job;
     /* Return an enum dn_exit. */
-    int (*run) (const struct dn_command *self, int argc, char **argv);
+    int (*run) (struct dn_options *given);
 };
 
 /* May the argument be left out? */
@@ -112,7 +127,7 @@ struct dn_options {
     /* what the options common to all commands have set */
     bool json;
     struct dn_load_paths paths;
-    /* 2411 for 24.11; 0: the version of the plugins. Set by the command. */
+    /* 2411 for 24.11: that of --slurm, else of the plugins */
     int slurm_version;
     /* the argument of the option just returned, NULL if it has none */
     const char *argument;
@@ -133,6 +148,7 @@ struct dn_options {
     bool tolerant; /* unknown options are no errors */
     struct option longs[DN_OPTIONS_MAX + 1];
     const struct dn_option *rows[DN_OPTIONS_MAX];
+    bool has[DN_OPTIONS_MAX]; /* which of them were given */
     char shorts[3 * DN_OPTIONS_MAX + 3];
     char letter[3];
     char path_text[5][PATH_MAX];
@@ -143,11 +159,6 @@ enum {
     DN_OPTION_LEAVE = -2,  /* help was printed, or an error */
     DN_OPTION_UNKNOWN = -3 /* of a script: 'argument' is its text */
 };
-
-/* The words after "--" are the command of a program, 'command'; it stays as it is
- * without them. Return the number of words before.
- */
-int dn_options_cut (int argc, char **argv, char *const **command);
 
 /* Begin to parse the arguments of a command; argv[0] is its name. */
 void dn_options_begin (struct dn_options *options,
@@ -177,8 +188,13 @@ int dn_options_take (struct dn_options *options, void *call);
 bool dn_options_all (struct dn_options *options, void *call, int min, int max);
 bool dn_options_count (struct dn_options *o, int min, int max);
 
-/* Print a usage error with a hint to the command's help, and return DN_EXIT_USAGE. */
-int dn_options_misuse (const struct dn_command *command, const char *format, ...)
+/* Was the option of that name given? */
+bool dn_options_has (const struct dn_options *o, const char *name);
+
+/* Print a usage error with a hint to the command's help, and return DN_EXIT_USAGE,
+ * which becomes the exit code of 'given'.
+ */
+int dn_options_misuse (struct dn_options *given, const char *format, ...)
     DN_PRINTF (2, 3);
 
 /* Trusted files are opened by absolute paths, but users may give relative ones. Return
@@ -212,17 +228,26 @@ struct dn_settings {
     size_t len;
 };
 
-/* Add "KEY=VALUE" of --set. Print a message and return false if it is malformed. */
-bool dn_settings_add (struct dn_settings *settings,
-                      const struct dn_command *command,
-                      const char *argument);
-
-/* Look up a user of this system, by name or number, for --user. Print a message and
- * return false if there is none.
+/* Add "KEY=VALUE" of --set. Return an enum dn_exit: USAGE, and a message, if it is
+ * malformed.
  */
-bool dn_options_user (const char *name, int64_t *user);
+int dn_settings_add (struct dn_settings *settings,
+                     struct dn_options *given,
+                     const char *argument);
+
+/* Look up a user of this system, by name or number, for --user. Return an enum dn_exit:
+ * USAGE, and a message, if there is none.
+ */
+int dn_options_user (const char *name, int64_t *user);
+
+/* Take the argument of --slurm: "22.05" or "22.05.8" is 2205. */
+int dn_options_slurm (struct dn_options *given, void *to);
 
 /* For -V, --version. */
 void dn_print_version (void);
+
+/* How the table of a program's commands declares and lists them. */
+#define DN_COMMAND_DECLARE(name) extern const struct dn_command dn_cmd_##name;
+#define DN_COMMAND_ROW(name)     &dn_cmd_##name,
 
 #endif

@@ -75,8 +75,9 @@ static struct dn_site_gpu of_device (const struct dn_site *site,
     return gpu;
 }
 
-int dn_gpus_wanted_take (const struct dn_options *given, struct dn_gpus_wanted *wanted)
+int dn_gpus_wanted_take (struct dn_options *given, void *to)
 {
+    struct dn_gpus_wanted *wanted = to;
     struct dn_span rest = dn_span_of (given->argument);
     struct dn_err err;
 
@@ -85,11 +86,11 @@ int dn_gpus_wanted_take (const struct dn_options *given, struct dn_gpus_wanted *
 
         if (wanted->n_names == DN_DEVICES_MAX)
             return dn_options_misuse (
-                given->command, "--gpu: more than %d of them", DN_DEVICES_MAX);
+                given, "--gpu: more than %d of them", DN_DEVICES_MAX);
         if (dn_span_copy (
                 name, wanted->names[wanted->n_names], DN_NAME_MAX, "--gpu", &err)
             < 0)
-            return dn_options_misuse (given->command, "%s", err.text);
+            return dn_options_misuse (given, "%s", err.text);
         wanted->n_names++;
     }
     return DN_EXIT_DONE;

@@ -43,8 +43,10 @@ struct dn_gpus_wanted {
     bool usual; /* of a catalogue: those that people have, without names */
 };
 
-/* Take the argument of --gpu: names with commas between. Return an enum dn_exit. */
-int dn_gpus_wanted_take (const struct dn_options *given, struct dn_gpus_wanted *wanted);
+/* Take the argument of --gpu, names with commas between, into a struct dn_gpus_wanted.
+ * Return an enum dn_exit.
+ */
+int dn_gpus_wanted_take (struct dn_options *given, void *to);
 
 /* Fill 'gpus'. 'cluster' is the snapshot, or NULL. -1 with 'err' for an unknown name.
  */

@@ -5,6 +5,7 @@
 #include "subject.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -496,4 +497,18 @@ struct dn_forecast dn_subject_run (const struct dn_site *site,
         .may_hold_one = largest > 0 || dn_policy_may_hold_one (&c),
         .now = DN_GPUS_NOW_UNKNOWN,
     };
+}
+
+int dn_sidecar_put (const struct dn_sidecar *sidecar,
+                    const char *out,
+                    struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *text = dn_sidecar_write (sidecar);
+
+    if (!text)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    if (out)
+        return dn_write_output (out, text, err);
+    printf ("%s\n", text);
+    return 0;
 }

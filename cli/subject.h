@@ -6,6 +6,7 @@
 #define DN_SUBJECT_H
 
 #include "graph/describe.h"
+#include "graph/sidecar.h"
 #include "output/show.h"
 #include "site.h"
 
@@ -123,5 +124,10 @@ struct dn_forecast dn_subject_run (const struct dn_site *site,
                                    const char *name,
                                    double cost_per_hour,
                                    const struct dn_estimate *estimate);
+
+/* Write it to the file 'out', or to stdout if that is NULL. */
+int dn_sidecar_put (const struct dn_sidecar *sidecar,
+                    const char *out,
+                    struct dn_err *err);
 
 #endif

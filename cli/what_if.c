@@ -166,13 +166,8 @@ static void add_ratio (struct dn_grid *grid, double ratio)
 
 static int print_table (const struct dn_effect *list, int n, const char *name)
 {
-    static const struct dn_grid_column columns[] = {{"ASSUMED", false},
-                                                    {"WITH", false},
-                                                    {"TIME", true},
-                                                    {"MEMORY", true},
-                                                    {"CPUS", true}};
     dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
+        dn_grid_of ("ASSUMED|WITH|TIME>|MEMORY>|CPUS>");
     char text[2 * DN_NAME_MAX];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
@@ -191,7 +186,7 @@ static int print_table (const struct dn_effect *list, int n, const char *name)
         else
             dn_grid_add (&grid, "%" PRId64 " -> %" PRId64, e->cpus, e->other_cpus);
     }
-    if (grid.n_cells == 0)
+    if (dn_grid_is_empty (&grid))
         return DN_EXIT_DONE;
     dn_buf_add (
         &buf, "Worth stating, as another value changes the prediction on %s:", name);

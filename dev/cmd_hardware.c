@@ -85,10 +85,8 @@ static int print_sources (const struct dn_site *site,
                           const struct dn_device *const devices[],
                           int n_devices)
 {
-    static const struct dn_grid_column heads[] = {
-        {"DEVICE", false}, {"KEY", false}, {"VALUE", false}, {"FILE", false}};
     dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (heads, (int) DN_N_ELEMENTS (heads));
+        dn_grid_of ("DEVICE|KEY|VALUE|FILE");
     struct sources sources = {devices, n_devices, &grid, NULL};
     struct dn_err err = {0};
 
@@ -96,21 +94,6 @@ static int print_sources (const struct dn_site *site,
         return dn_fail (DN_EXIT_CONF, &err);
     return dn_grid_print (&grid);
 }
-
-static const char *const spare[] = {"VENDOR", "ARCH", NULL};
-static const struct dn_grid_column columns[] = {
-    {"DEVICE", false},
-    {"VENDOR", false},
-    {"ARCH", false},
-    {"MEMORY", true},
-    {"GB/s", true},
-    {"FP32 TFLOP/s", true},
-    {"TF32", true},
-    {"FP16", true},
-    {"BF16", true},
-    {"W", true},
-    {"COST/h", true},
-};
 
 /* A rate of 0 means that the device has no such unit. */
 static void add_rate (struct dn_grid *grid, double rate)
@@ -159,38 +142,36 @@ struct call {
 
 static const struct dn_option options[] = {
     DN_OPT_FLAG ("sources",
-                 's',
                  "show every value, and the file that contains it",
-                 sources),
+                 sources,
+                 .letter = 's'),
     DN_OPT_END,
 };
 
-static int run (const struct dn_command *self, int argc, char **argv)
+static int run (struct dn_options *given)
 {
-    struct dn_options given;
     struct call call = {.sources = false};
     struct dn_err err = {0};
     const struct dn_device *devices[DN_DEVICES_MAX];
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
-    dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
+        "DEVICE|VENDOR|ARCH|MEMORY>|GB/s>|FP32 TFLOP/s>|TF32>|FP16>|BF16>|W>|COST/h>");
     struct json_object *lists[DN_DEVICES_MAX];
     struct sources sources = {devices, 0, NULL, lists};
     struct json_object *array;
     int n_devices;
 
-    dn_options_begin (&given, self, argc, argv);
-    if (!dn_options_all (&given, &call, 0, DN_DEVICES_MAX))
-        return given.exit_code;
-    site = dn_options_site (&given, NULL);
+    if (!dn_options_all (given, &call, 0, DN_DEVICES_MAX))
+        return given->exit_code;
+    site = dn_options_site (given, NULL);
     if (!site)
-        return given.exit_code;
-    grid.spare = spare;
-    n_devices = select_devices (site, &given, devices, &err);
+        return given->exit_code;
+    grid.spare = "VENDOR|ARCH";
+    n_devices = select_devices (site, given, devices, &err);
     if (n_devices < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    if (call.sources && !given.json)
+    if (call.sources && !given->json)
         return print_sources (site, devices, n_devices);
     sources.n_devices = n_devices;
     json = json_object_new_object ();
@@ -204,7 +185,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     }
     if (call.sources && read_sources (site, &sources, &err) < 0)
         return dn_fail (DN_EXIT_CONF, &err);
-    if (!given.json)
+    if (!given->json)
         return dn_grid_print (&grid);
     dn_json_print (json);
     return DN_EXIT_DONE;

@@ -28,12 +28,10 @@ struct call {
     const char *base;
     const char *families_file; /* NULL: every source and every model is alone */
     struct dn_families families;
-    int64_t seed; /* these are not for --site; DN_UNSET: not given */
+    int64_t seed;
     int64_t folds;
     int64_t max_rows;
-    const char *margin;
     const char *rollback; /* the place to roll back */
-    bool bounds_only;
     bool features;
 };
 
@@ -42,32 +40,12 @@ static void free_call (struct call *call)
     dn_training_free (&call->training);
 }
 
-static const char *installed_in (const char *dir)
-{
-    return dir ? dir : DNNEST_MODEL_DIR;
-}
-
 static int take_out (struct dn_options *given, void *to)
 {
-    struct call *call = to;
+    const char *dir = given->argument ? given->argument : DNNEST_MODEL_DIR;
 
-    call->out = (struct dn_directory){.path = given->argument};
-    return DN_EXIT_DONE;
-}
-
-static int take_install (struct dn_options *given, void *to)
-{
-    struct call *call = to;
-
-    call->out = (struct dn_directory){installed_in (given->argument), true};
-    return DN_EXIT_DONE;
-}
-
-static int take_rollback (struct dn_options *given, void *to)
-{
-    struct call *call = to;
-
-    call->rollback = installed_in (given->argument);
+    *(struct dn_directory *) to =
+        (struct dn_directory){dir, strcmp (given->row->name, "install") == 0};
     return DN_EXIT_DONE;
 }
 
@@ -76,81 +54,60 @@ static int take_site (struct dn_options *given, void *to)
     struct call *call = to;
 
     if (call->n_site_tables == FILES_MAX)
-        return dn_options_misuse (given->command, "--site: more than %d", FILES_MAX);
+        return dn_options_misuse (given, "--site: more than %d", FILES_MAX);
     call->site_tables[call->n_site_tables++] = given->argument;
     return DN_EXIT_DONE;
 }
 
-static int take_margin (struct dn_options *given, void *to)
-{
-    struct call *call = to;
-    struct dn_err err = {0};
-
-    call->margin = given->argument;
-    return dn_real_read (dn_span_of (given->argument),
-                         "margin",
-                         0.5,
-                         10,
-                         &call->training.margin,
-                         &err)
-                   < 0
-               ? dn_options_misuse (given->command, "--%s", err.text)
-               : DN_EXIT_DONE;
-}
-
 static const struct dn_option options[] = {
     DN_OPT_TAKE ("out",
-                 'o',
                  "DIR",
                  "write the bundle there, replacing an existing one",
-                 take_out),
+                 take_out,
+                 DN_OPT_AT (out, .letter = 'o')),
     DN_OPT_TAKE ("install",
-                 0,
                  "[=DIR]",
                  "write it for slurmctld, and keep the previous one",
-                 take_install),
-    DN_OPT_TAKE ("rollback",
-                 0,
+                 take_out,
+                 DN_OPT_AT (out)),
+    DN_OPT_TEXT ("rollback",
                  "[=DIR]",
                  "exchange the installed bundle and the previous one",
-                 take_rollback),
+                 rollback,
+                 .usual = DNNEST_MODEL_DIR),
     DN_OPT_OLD ("name", "NAME", "every bundle has the name default"),
-    DN_OPT_INT ("seed", 0, "N", "seed of the random numbers (1)", seed, 0, INT32_MAX),
+    DN_OPT_INT ("seed", "N", "seed of the random numbers (1)", seed, 0, INT32_MAX),
     DN_OPT_INT ("folds",
-                0,
                 "N",
                 "leave values out in at most N groups (12)",
                 folds,
                 2,
                 4096),
     DN_OPT_INT ("max-rows",
-                0,
                 "N",
                 "train on a sample of N rows (100000)",
                 max_rows,
                 20,
                 10000000),
-    DN_OPT_TAKE ("margin",
-                 0,
+    DN_OPT_REAL ("margin",
                  "F",
                  "widen the bounds: factor on their logarithm (1)",
-                 take_margin),
+                 training.margin,
+                 0.5,
+                 10),
     DN_OPT_FLAG ("bounds-only",
-                 0,
                  "learn bounds only: times are those of the white box",
-                 bounds_only),
+                 training.bounds_only),
     DN_OPT_TEXT ("families",
-                 0,
                  "FILE",
                  "which sources and which models are alike (CSV)",
                  families_file),
-    DN_OPT_FLAG ("features", 0, "print the features that the trees use", features),
+    DN_OPT_FLAG ("features", "print the features that the trees use", features),
     DN_OPT_TAKE ("site",
-                 0,
                  "FILE",
                  "fit a bundle to the site's runs; may be repeated",
                  take_site),
-    DN_OPT_TEXT ("base", 0, "DIR", "the bundle that --site starts from", base),
+    DN_OPT_TEXT ("base", "DIR", "the bundle that --site starts from", base),
     DN_OPT_END,
 };
 
@@ -174,42 +131,24 @@ static int roll_back (const char *place)
     return DN_EXIT_DONE;
 }
 
-/* The first of the given options that are not for --site; or NULL. */
-static const char *training_only (const struct call *call)
-{
-    const struct {
-        const char *name;
-        bool given;
-    } only[] = {{"seed", call->seed != DN_UNSET},
-                {"folds", call->folds != DN_UNSET},
-                {"max-rows", call->max_rows != DN_UNSET},
-                {"margin", call->margin},
-                {"bounds-only", call->bounds_only},
-                {"families", call->families_file}};
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (only); i++)
-        if (only[i].given)
-            return only[i].name;
-    return NULL;
-}
-
 /* Refuse options that exclude each other. Return an enum dn_exit. */
-static int check_options (const struct dn_command *self, const struct call *call)
+static int check_options (struct dn_options *given, const struct call *call)
 {
-    const char *only = training_only (call);
+    static const char *const training_only[] = {
+        "seed", "folds", "max-rows", "margin", "bounds-only", "families"};
 
     if (!call->out.path)
-        return dn_options_misuse (self, "--out=DIR or --install is missing");
+        return dn_options_misuse (given, "--out=DIR or --install is missing");
     if (call->base && call->n_site_tables == 0)
-        return dn_options_misuse (self, "--base needs --site");
-    if (call->n_site_tables > 0 && only)
-        return dn_options_misuse (self, "--%s cannot be combined with --site", only);
+        return dn_options_misuse (given, "--base needs --site");
+    for (size_t i = 0; i < DN_N_ELEMENTS (training_only); i++)
+        if (call->n_site_tables > 0 && dn_options_has (given, training_only[i]))
+            return dn_options_misuse (
+                given, "--%s cannot be combined with --site", training_only[i]);
     return DN_EXIT_DONE;
 }
 
-static int take_options (const struct dn_command *self,
-                         struct dn_options *given,
-                         struct call *call)
+static int take_options (struct dn_options *given, struct call *call)
 {
     struct dn_training *training = &call->training;
     bool site;
@@ -224,15 +163,10 @@ static int take_options (const struct dn_command *self,
     site = call->n_site_tables > 0;
     if (!dn_options_count (given, site ? 0 : 1, site ? 0 : FILES_MAX))
         return -1;
-    if (call->seed != DN_UNSET)
-        training->seed = training->runs.state = (uint64_t) call->seed;
-    if (call->folds != DN_UNSET)
-        training->max_folds = (int) call->folds;
-    if (call->max_rows != DN_UNSET)
-        training->runs.max = (int) call->max_rows;
-    training->bounds_only = call->bounds_only;
-    given->exit_code = check_options (self, call);
-    return given->exit_code == DN_EXIT_DONE ? 0 : -1;
+    training->seed = training->runs.state = (uint64_t) call->seed;
+    training->max_folds = (int) call->folds;
+    training->runs.max = (int) call->max_rows;
+    return check_options (given, call) == DN_EXIT_DONE ? 0 : -1;
 }
 
 /* --- reading --------------------------------------------------------------------- */
@@ -329,7 +263,7 @@ static int write_bundle (const struct call *call, struct dn_err *err)
         {DN_BUNDLE_MANIFEST, dn_span_of (call->training.manifest)},
         {DN_TRAIN_STEP_FILE, dn_flat_file_span (&call->training.step)},
     };
-    int n = (int) DN_N_ELEMENTS (files) - (call->bounds_only ? 1 : 0);
+    int n = (int) DN_N_ELEMENTS (files) - (call->training.bounds_only ? 1 : 0);
 
     return dn_directory_write (&call->out, files, n, err);
 }
@@ -403,31 +337,29 @@ static int fit_site (struct dn_options *given, const struct call *call)
     return site ? dn_site_train (site, &fit) : given->exit_code;
 }
 
-static int run (const struct dn_command *self, int argc, char **argv)
+static int run (struct dn_options *given)
 {
-    struct dn_options given;
     struct dn_err err = {0};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (free_call) struct call call = {.training =
                                                    dn_training_start (DN_RUNS_MAX, 1),
-                                               .seed = DN_UNSET,
-                                               .folds = DN_UNSET,
-                                               .max_rows = DN_UNSET};
+                                               .seed = 1,
+                                               .folds = 12,
+                                               .max_rows = DN_RUNS_MAX};
 
-    dn_options_begin (&given, self, argc, argv);
-    if (take_options (self, &given, &call) < 0)
-        return given.exit_code;
+    if (take_options (given, &call) < 0)
+        return given->exit_code;
     if (call.n_site_tables > 0)
-        return fit_site (&given, &call);
-    given.paths.model = DN_SITE_NONE;
-    site = dn_options_site (&given, NULL);
+        return fit_site (given, &call);
+    given->paths.model = DN_SITE_NONE;
+    site = dn_options_site (given, NULL);
     if (!site)
-        return given.exit_code;
+        return given->exit_code;
     call.site = site;
-    if (dn_directory_check (&call.out, &err) < 0 || read_files (&given, &call, &err) < 0
+    if (dn_directory_check (&call.out, &err) < 0 || read_files (given, &call, &err) < 0
         || train (&call, &err) < 0 || write_bundle (&call, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    if (given.json)
+    if (given->json)
         return print_json (&call);
     print_table (&call);
     return DN_EXIT_DONE;

@@ -5,7 +5,7 @@
 #ifndef DN_DEV_COMMANDS_H
 #define DN_DEV_COMMANDS_H
 
-#include "command_rows.h"
+#include "options.h"
 
 /* In the order of the help. */
 /* clang-format off */

@@ -21,7 +21,7 @@
 #include "output/json.h"
 #include "output/show.h"
 #include "process/child.h"
-#include "sidecar_put.h"
+#include "subject.h"
 
 #define SYMBOLS_MAX 16
 
@@ -61,37 +61,30 @@ static int take_symbol (struct dn_options *given, void *to)
     struct dn_err err = {0};
 
     return read_symbol (given->argument, call, &err) < 0
-               ? dn_options_misuse (given->command, "%s", err.text)
+               ? dn_options_misuse (given, "%s", err.text)
                : DN_EXIT_DONE;
 }
 
 static const struct dn_option options[] = {
-    DN_OPT_TEXT ("onnx", 0, "FILE", "an ONNX model", onnx),
+    DN_OPT_TEXT ("onnx", "FILE", "an ONNX model", onnx),
     DN_OPT_INT ("batch",
-                0,
                 "N",
                 "samples of one step, if FILE does not show it",
                 batch,
                 1,
                 DN_COUNT_MAX),
-    DN_OPT_TAKE ("dim",
-                 0,
-                 "NAME=N",
-                 "the size of a symbol; may be repeated",
-                 take_symbol),
-    DN_OPT_TEXT ("out", 0, "FILE", "write the sidecar there and print a summary", out),
+    DN_OPT_TAKE ("dim", "NAME=N", "the size of a symbol; may be repeated", take_symbol),
+    DN_OPT_TEXT ("out", "FILE", "write the sidecar there and print a summary", out),
     DN_OPT_END,
 };
 
-static int take_options (const struct dn_command *self,
-                         struct dn_options *given,
-                         struct call *call)
+static int take_options (struct dn_options *given, struct call *call)
 {
     if (!dn_options_all (given, call, 0, 1))
         return -1;
     if (call->onnx)
         return 0;
-    given->exit_code = dn_options_misuse (self, "--onnx=FILE is missing");
+    dn_options_misuse (given, "--onnx=FILE is missing");
     return -1;
 }
 
@@ -229,25 +222,23 @@ static void print (const struct dn_sidecar *sidecar, struct json_object *summary
             dn_show_count (number_of (summary, "params")).text);
 }
 
-static int run (const struct dn_command *self, int argc, char **argv)
+static int run (struct dn_options *given)
 {
     dn_cleanup (dn_sidecar_free) struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
     dn_cleanup (dn_json_free) struct json_object *summary = NULL;
-    struct dn_options given;
     struct call call = {.batch = 0};
     struct dn_err err = {0};
 
-    dn_options_begin (&given, self, argc, argv);
-    if (take_options (self, &given, &call) < 0)
-        return given.exit_code;
-    if (given.n_args > 0
-        && dn_spec_read (dn_span_of (given.args[0]), &sidecar.spec, &err) < 0)
+    if (take_options (given, &call) < 0)
+        return given->exit_code;
+    if (given->n_args > 0
+        && dn_spec_read (dn_span_of (given->args[0]), &sidecar.spec, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (import_file (&call, &sidecar, &summary, &err) < 0
         || dn_sidecar_put (&sidecar, call.out, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     warn (summary);
-    if (call.out && given.json)
+    if (call.out && given->json)
         print_json (&sidecar, summary);
     else if (call.out)
         print (&sidecar, summary);

@@ -180,21 +180,8 @@ static void add_figures (struct dn_grid *grid, const struct dn_figures *figures)
 
 static int print_metrics (struct dn_evaluation *evaluation)
 {
-    static const struct dn_grid_column columns[] = {{"METRIC", false},
-                                                    {"ROWS", true},
-                                                    {"MEAN %", true},
-                                                    {"MEDIAN %", true},
-                                                    {"BIAS %", true},
-                                                    {"TOO LOW %", true},
-                                                    {"BELOW P95 %", true},
-                                                    {"P95 / MEASURED", true},
-                                                    {"BELOW P99 %", true},
-                                                    {"P99 / MEASURED", true},
-                                                    {"LOW BY %", true},
-                                                    {"HIGH BY %", true},
-                                                    {"PER MODEL %", true}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
+        "METRIC|ROWS>|MEAN %>|MEDIAN %>|BIAS %>|TOO LOW %>|BELOW P95 %>|P95 / MEASURED>|BELOW P99 %>|P99 / MEASURED>|LOW BY %>|HIGH BY %>|PER MODEL %>");
 
     for (int i = 0; i < DN_N_METRICS; i++) {
         struct dn_figures figures = dn_pairs_figures (all_pairs (evaluation, i));
@@ -209,7 +196,7 @@ static int print_metrics (struct dn_evaluation *evaluation)
         add_percent (&grid, figures.over_mape, false);
         add_percent (&grid, macro (evaluation, i), false);
     }
-    if (grid.n_cells == 0)
+    if (dn_grid_is_empty (&grid))
         return DN_EXIT_DONE;
     printf ("\n");
     return dn_grid_print (&grid);
@@ -233,16 +220,8 @@ static int compare_lines (const void *a, const void *b)
 
 static int print_groups (struct dn_score *score, const char *metric, const char *by)
 {
-    static const struct dn_grid_column columns[] = {{"NAME", false},
-                                                    {"ROWS", true},
-                                                    {"MEAN %", true},
-                                                    {"MEDIAN %", true},
-                                                    {"BIAS %", true},
-                                                    {"TOO LOW %", true},
-                                                    {"BELOW P95 %", true},
-                                                    {"P95 / MEASURED", true}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
+        "NAME|ROWS>|MEAN %>|MEDIAN %>|BIAS %>|TOO LOW %>|BELOW P95 %>|P95 / MEASURED>");
     dn_cleanup (dn_free_ptr) struct line *lines = NULL;
 
     if (score->n_groups == 0)

@@ -364,13 +364,8 @@ static double spread_left (const struct dn_history *history, double own)
 
 static int print_tuning (const struct dn_tuning *tuning)
 {
-    static const struct dn_grid_column columns[] = {{"LEARNED", false},
-                                                    {"VALUE", true},
-                                                    {"SHIPPED", true},
-                                                    {"SURE TO", true},
-                                                    {"RUNS", true}};
     dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
+        dn_grid_of ("LEARNED|VALUE>|SHIPPED>|SURE TO>|RUNS>");
     int exit_code;
 
     for (int i = 0; i < DN_CONSTANT_FIELDS; i++) {

@@ -52,11 +52,4 @@ struct dn_trees *dn_boost_trees (const struct dn_boost *made,
                                  int n_features,
                                  struct dn_err *err);
 
-/* The model as libxgboost writes it, for dn_boost_trees (). The text belongs to 'made'
- * and is valid until its next use. -1 with 'err'.
- */
-int dn_boost_save (const struct dn_boost *made,
-                   struct dn_span *json,
-                   struct dn_err *err);
-
 #endif

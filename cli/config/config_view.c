@@ -299,19 +299,13 @@ void dn_config_print_json (const struct dn_config_view *view)
 
 static int print_rules (const struct dn_config_view *view)
 {
-    static const struct dn_grid_column columns[] = {{"KEY", false},
-                                                    {"VALUE", false},
-                                                    {"FROM", false},
-                                                    {"DEFAULT", false},
-                                                    {"RANGE", false},
-                                                    {"MEANING", false}};
-    static const char *const spare[] = {"DEFAULT", NULL};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 6);
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of ("KEY|VALUE|FROM|DEFAULT|RANGE|MEANING");
     const char *file = dn_base_name (view->conf);
     int n_keys;
     const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
 
-    grid.spare = spare;
+    grid.spare = "DEFAULT";
     for (int i = 0; i < n_keys; i++) {
         char range[DN_ERR_TEXT_MAX];
         struct dn_buf buf = dn_buf_on (range, sizeof (range));
@@ -373,14 +367,6 @@ static void print_site (const struct dn_site *site)
                         : dn_show_bound (site_real (site, &keys[i])).text);
 }
 
-static void add_count (struct dn_grid *grid, int64_t count)
-{
-    if (count == DN_UNSET)
-        dn_grid_add (grid, "-");
-    else
-        dn_grid_add (grid, "%" PRId64, count);
-}
-
 /* How jobs request the type, other than by gres: "-p gpu-v100", "-C v100". */
 static void add_by (struct dn_grid *grid, const struct dn_gpu_type *type)
 {
@@ -401,16 +387,8 @@ static void add_by (struct dn_grid *grid, const struct dn_gpu_type *type)
 
 static int print_gpus (const struct dn_gpu_types *types)
 {
-    static const struct dn_grid_column columns[] = {{"GPU TYPE", false},
-                                                    {"DEVICE", false},
-                                                    {"COST/h", true},
-                                                    {"PER NODE", true},
-                                                    {"NODES", true},
-                                                    {"NODE CPUS", true},
-                                                    {"NODE MB", true},
-                                                    {"PARTITIONS", false},
-                                                    {"BY", false}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 9);
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
+        "GPU TYPE|DEVICE|COST/h>|PER NODE>|NODES>|NODE CPUS>|NODE MB>|PARTITIONS|BY");
 
     printf ("\n");
     if (types->n_types == 0) {
@@ -423,10 +401,10 @@ static int print_gpus (const struct dn_gpu_types *types)
         dn_grid_add (&grid, "%s", type->type);
         dn_grid_add (&grid, "%s", type->device->name);
         dn_grid_add (&grid, "%s", dn_show_real (type->cost, 2).text);
-        add_count (&grid, type->per_node);
-        add_count (&grid, type->n_nodes);
-        add_count (&grid, type->node_cpus);
-        add_count (&grid, type->node_mem_mb);
+        dn_grid_count (&grid, type->per_node);
+        dn_grid_count (&grid, type->n_nodes);
+        dn_grid_count (&grid, type->node_cpus);
+        dn_grid_count (&grid, type->node_mem_mb);
         dn_grid_add (&grid, "%s", type->partitions[0] ? type->partitions : "-");
         add_by (&grid, type);
     }

@@ -82,8 +82,7 @@ void dn_described_free (struct dn_described *described)
     *described = (struct dn_described){.sidecar = {.spec = dn_spec_empty ()}};
 }
 
-/* --- a directory for a program -----------------------------------------------------
- */
+/* --- a directory for a program ---------------------------------------------------- */
 
 int dn_described_make (struct dn_described_place *place, struct dn_err *err)
 {

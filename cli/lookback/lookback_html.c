@@ -15,8 +15,7 @@
 
 #define CARD_MAX 256
 
-/* --- the first screen --------------------------------------------------------------
- */
+/* --- the first screen ------------------------------------------------------------- */
 
 static void write_hours_card (FILE *file, const struct dn_lookback *lookback)
 {
@@ -152,8 +151,7 @@ static void write_owners_card (FILE *file, const struct dn_lookback *lookback)
                   text);
 }
 
-/* --- tables ------------------------------------------------------------------------
- */
+/* --- tables ----------------------------------------------------------------------- */
 
 static void add_rule (struct dn_grid *grid,
                       const char *what,
@@ -181,10 +179,8 @@ static int write_rules (FILE *file, struct dn_lookback *lookback)
         "those with most GPU hours less first",
         {"limit ", " -> "},
     };
-    static const struct dn_grid_column columns[] = {
-        {"CHANGED", false}, {"JOBS", true}, {"HOURS REQUESTED", true}, {"SET", true}};
     dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (columns, DN_N_ELEMENTS (columns));
+        dn_grid_of ("CHANGED|JOBS>|HOURS REQUESTED>|SET>");
     const struct dn_replay_sums *sums = dn_replay_sums (lookback->replay, 0);
 
     add_rule (&grid,
@@ -239,13 +235,8 @@ static int write_owners (FILE *file, const struct dn_lookback *lookback, bool na
         "by how much, from submission to end",
         {"", " -> "},
     };
-    static const struct dn_grid_column columns[] = {{"OWNER", false},
-                                                    {"ENDS", false},
-                                                    {"JOBS", true},
-                                                    {"MINUTES AS IT WAS", true},
-                                                    {"WITH DNNEST", true}};
     dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (columns, DN_N_ELEMENTS (columns));
+        dn_grid_of ("OWNER|ENDS|JOBS>|MINUTES AS IT WAS>|WITH DNNEST>");
 
     add_owners (&grid, "later", &lookback->losers, names);
     add_owners (&grid, "sooner", &lookback->gainers, names);
@@ -260,8 +251,7 @@ static int write_owners (FILE *file, const struct dn_lookback *lookback, bool na
     return DN_EXIT_DONE;
 }
 
-/* --- the page ----------------------------------------------------------------------
- */
+/* --- the page --------------------------------------------------------------------- */
 
 static int write_page (FILE *file, struct dn_lookback *lookback, bool names)
 {

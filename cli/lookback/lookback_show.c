@@ -35,15 +35,10 @@ static void add_row (struct dn_grid *grid,
 }
 
 /* KNOWN: of which share of the hours both are known. */
-static const struct dn_grid_column hours_columns[] = {{"HOURS", false},
-                                                      {"HAD", true},
-                                                      {"USED", true},
-                                                      {"SHARE", true},
-                                                      {"KNOWN", true}};
 
 struct dn_grid dn_lookback_hours_grid (const struct dn_lookback *lookback)
 {
-    struct dn_grid grid = dn_grid_of (hours_columns, DN_N_ELEMENTS (hours_columns));
+    struct dn_grid grid = dn_grid_of ("HOURS|HAD>|USED>|SHARE>|KNOWN>");
     const struct dn_lookback_hours *h = &lookback->hours;
     const struct dn_amount *amounts = lookback->sums->all.amounts;
     double memory_h = h->memory_measured;

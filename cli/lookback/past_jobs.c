@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "jobs/accounting.h"
 #include "jobs/finished.h"
-#include "lookback/sacct_header.h"
 #include "output/progress.h"
 #include "predict/apps.h"
 #include "process/sacct.h"
@@ -167,57 +167,105 @@ static int read_others (const struct dn_row *row,
     return 0;
 }
 
-/* What the columns of a table say, by any of their names. */
-static const struct wanted {
-    const char *names[4];
-    bool needed;
-    const char *without; /* what is not known then */
-} wanted[] = {
-    {{"submit_s", "submit"}, true, NULL},
-    {{"start_s", "start"}, true, NULL},
-    {{"end_s", "end", "elapsed_s"}, true, NULL},
-    {{"gpus"}, true, NULL},
-    {{"user", "user_name", "account"}, false, "owners (user)"},
-    {{"name"}, false, "names of series (name)"},
-    {{"limit_s"}, false, "limits (limit_s)"},
-    {{"state"}, false, "how jobs ended (state)"},
-    {{"gpu"}, false, "GPU types (gpu)"},
-    {{"cpus"}, false, "CPUs (cpus)"},
-    {{"cpu_s"}, false, "CPUs that were busy (cpu_s)"},
-    {{"mem_gb", "mem_mb"}, false, "memory (mem_gb)"},
-    {{"host_mem_gb"}, false, "memory that was used (host_mem_gb)"},
-    {{"gpu_utilisation"}, false, "GPUs that were busy (gpu_utilisation)"},
+/* How a column of sacct is written anew. */
+enum form {
+    FORM_AS_IT_IS,
+    FORM_TIME,
+    FORM_LIMIT,
+    FORM_RAW_ID
 };
 
-static bool has (const struct dn_row *row, const struct wanted *column)
+/* What the columns say, by any of their names. */
+struct wanted {
+    const char *names[4];
+    bool needed;
+    const char *without; /* what is not known then; NULL: nothing is lost */
+    enum form form;
+};
+
+static const struct wanted wanted[] = {
+    {{"submit_s", "submit"}, true, NULL, FORM_AS_IT_IS},
+    {{"start_s", "start"}, true, NULL, FORM_AS_IT_IS},
+    {{"end_s", "end", "elapsed_s"}, true, NULL, FORM_AS_IT_IS},
+    {{"gpus"}, true, NULL, FORM_AS_IT_IS},
+    {{"user", "user_name", "account"}, false, "owners (user)", FORM_AS_IT_IS},
+    {{"name"}, false, "names of series (name)", FORM_AS_IT_IS},
+    {{"limit_s"}, false, "limits (limit_s)", FORM_AS_IT_IS},
+    {{"state"}, false, "how jobs ended (state)", FORM_AS_IT_IS},
+    {{"gpu"}, false, "GPU types (gpu)", FORM_AS_IT_IS},
+    {{"cpus"}, false, "CPUs (cpus)", FORM_AS_IT_IS},
+    {{"cpu_s"}, false, "CPUs that were busy (cpu_s)", FORM_AS_IT_IS},
+    {{"mem_gb", "mem_mb"}, false, "memory (mem_gb)", FORM_AS_IT_IS},
+    {{"host_mem_gb"}, false, "memory that was used (host_mem_gb)", FORM_AS_IT_IS},
+    {{"gpu_utilisation"},
+     false,
+     "GPUs that were busy (gpu_utilisation)",
+     FORM_AS_IT_IS},
+};
+
+/* Of a first line: the column of a name; -1: none. */
+typedef int (*find_f) (const void *line, const char *name);
+
+/* The column that has it by any name, or -1. */
+static int find_any (const struct wanted *column, find_f find, const void *line)
 {
-    for (size_t i = 0; i < DN_N_ELEMENTS (column->names) && column->names[i]; i++)
-        if (dn_row_get (row, column->names[i]))
-            return true;
-    return false;
+    int at = -1;
+
+    for (size_t i = 0; at < 0 && i < 4 && column->names[i]; i++)
+        at = find (line, column->names[i]);
+    return at;
+}
+
+/* Add what some columns would tell to 'lacks'. -1 with 'err' without one that must be
+ * there, which ends in 'seen'.
+ */
+static int check_columns (const struct wanted *columns,
+                          size_t n,
+                          find_f find,
+                          const void *line,
+                          const char *seen,
+                          struct dn_buf *lacks,
+                          struct dn_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *const *names = columns[i].names;
+
+        if (find_any (&columns[i], find, line) >= 0)
+            continue;
+        if (columns[i].needed)
+            return dn_err_set (err,
+                               DN_E_SYNTAX,
+                               "no column %s%s%s; %s",
+                               names[0],
+                               names[1] ? " or " : "",
+                               names[1] ? names[1] : "",
+                               seen);
+        if (columns[i].without)
+            dn_buf_add (lacks, "%s%s", lacks->len > 0 ? ", " : "", columns[i].without);
+    }
+    return 0;
+}
+
+static int find_cell (const void *row, const char *name)
+{
+    return dn_row_get (row, name) ? 0 : -1;
 }
 
 /* Tell what the table lacks, once. */
-static int check_columns (const struct dn_row *row, struct dn_err *err)
+static int check_table (const struct dn_row *row, struct dn_err *err)
 {
     char text[1024];
+    char seen[DN_QUOTE_MAX + 20];
     struct dn_buf lacks = dn_buf_on (text, sizeof (text));
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (wanted); i++) {
-        const struct wanted *column = &wanted[i];
-
-        if (has (row, column))
-            continue;
-        if (column->needed)
-            return dn_err_set (err,
-                               DN_E_SYNTAX,
-                               "no column %s%s%s; the first is %s",
-                               column->names[0],
-                               column->names[1] ? " or " : "",
-                               column->names[1] ? column->names[1] : "",
-                               dn_quote (row->names[0], strlen (row->names[0])).text);
-        dn_buf_add (&lacks, "%s%s", lacks.len > 0 ? ", " : "", column->without);
-    }
+    snprintf (seen,
+              sizeof (seen),
+              "the first is %s",
+              dn_quote (row->names[0], strlen (row->names[0])).text);
+    if (check_columns (
+            wanted, DN_N_ELEMENTS (wanted), find_cell, row, seen, &lacks, err)
+        < 0)
+        return -1;
     if (lacks.len > 0)
         dn_complain ("note: the table does not tell %s", text);
     return 0;
@@ -273,7 +321,7 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
     struct dn_finished job;
 
     reader->err = err;
-    if (!reader->checked && check_columns (row, err) < 0)
+    if (!reader->checked && check_table (row, err) < 0)
         return -1;
     reader->checked = true;
     if (read_row (row, &job, &problem) < 0) {
@@ -286,6 +334,245 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
         return 0;
     }
     return take_job (reader, &job);
+}
+
+/* --- what sacct prints with a header --------------------------------------------- */
+
+#define COLUMNS_MAX 256
+
+/* A column of the rows that are made. */
+struct made {
+    const char *name;
+    enum form form;
+    int at; /* the column that it comes from; -1: none */
+};
+
+/* The first line of 'sacct -P', in whose place dn_accounting_feed () gets rows with all
+ * columns of dn_accounting_columns (), "" where there is none. The columns are in any
+ * order, with '|' between them; times are of any SLURM_TIME_FORMAT that ends in seconds
+ * or is ISO 8601.
+ */
+struct header {
+    char *text; /* owned; NULL: there is no such line */
+    const char *names[COLUMNS_MAX];
+    int n;
+    int start;          /* of these */
+    char columns[1024]; /* of dn_accounting_columns (), the names of those made */
+    struct made made[COLUMNS_MAX];
+    int n_made;
+};
+
+static const struct wanted others[] = {
+    {{"JobIDRaw", "JobID"}, true, NULL, FORM_RAW_ID},
+    {{"JobID", "JobIDRaw"}, false, NULL, FORM_AS_IT_IS},
+    {{"Submit"}, true, NULL, FORM_TIME},
+    {{"Eligible"}, false, NULL, FORM_TIME},
+    {{"Start"}, true, NULL, FORM_TIME},
+    {{"End", "ElapsedRaw", "Elapsed"}, true, NULL, FORM_TIME},
+    {{"AllocTRES", "ReqTRES"}, true, NULL, FORM_AS_IT_IS},
+    {{"User", "Account"}, false, "owners (User)", FORM_AS_IT_IS},
+    {{"JobName"},
+     false,
+     "names of series (a request stands for one) (JobName)",
+     FORM_AS_IT_IS},
+    {{"TimelimitRaw", "Timelimit"}, false, "limits (TimelimitRaw)", FORM_LIMIT},
+    {{"State"}, false, "how jobs ended (State)", FORM_AS_IT_IS},
+    {{"TotalCPU"}, false, "CPUs that were busy (TotalCPU)", FORM_AS_IT_IS},
+    {{"TRESUsageInTot"}, false, "memory that was used (TRESUsageInTot)", FORM_AS_IT_IS},
+};
+
+static int find_name (const void *header, const char *name)
+{
+    const struct header *of = header;
+
+    for (int i = 0; i < of->n; i++)
+        if (dn_span_is (dn_span_of (name), of->names[i]))
+            return i;
+    return -1;
+}
+
+static int cut (char *line, const char *cells[COLUMNS_MAX])
+{
+    int n = 0;
+
+    line[strcspn (line, "\r\n")] = '\0';
+    while (line && n < COLUMNS_MAX)
+        cells[n++] = strsep (&line, "|");
+    return n;
+}
+
+/* Which column each of the made ones comes from, once for all rows. */
+static void plan (struct header *header)
+{
+    struct dn_buf buf = dn_buf_on (header->columns, sizeof (header->columns));
+    char *rest = header->columns;
+    const char *name; /* "" behind the last comma */
+
+    dn_accounting_columns (DN_ACCOUNTING_ALL, &buf);
+    header->start = find_name (header, "Start");
+    while (header->n_made < COLUMNS_MAX && (name = strsep (&rest, ","))
+           && name[0] != '\0') {
+        struct made *made = &header->made[header->n_made++];
+
+        *made = (struct made){.name = name, .at = find_name (header, name)};
+        for (size_t i = 0; i < DN_N_ELEMENTS (others); i++)
+            if (strcmp (name, others[i].names[0]) == 0) {
+                made->form = others[i].form;
+                made->at = find_any (&others[i], find_name, header);
+            }
+    }
+}
+
+/* Read it, and tell what it lacks. -1 with 'err'. */
+static int read_header (struct header *header,
+                        const char *path,
+                        const char *line,
+                        struct dn_err *err)
+{
+    char text[DN_ERR_TEXT_MAX] = "";
+    char seen[DN_QUOTE_MAX + 20];
+    struct dn_buf lacks = dn_buf_on (text, sizeof (text));
+
+    header->text = strdup (line);
+    if (!header->text)
+        return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", path);
+    snprintf (seen,
+              sizeof (seen),
+              "it has '%s'",
+              dn_quote (line, strcspn (line, "\r\n")).text);
+    header->n = cut (header->text, header->names);
+    if (check_columns (
+            others, DN_N_ELEMENTS (others), find_name, header, seen, &lacks, err)
+        < 0)
+        return dn_err_wrap (err, "%s: line 1", path);
+    plan (header);
+    if (lacks.len > 0)
+        dn_complain ("note: %s does not tell %s", path, text);
+    return 0;
+}
+
+/* Seconds since 1970; of what has no time, such as Unknown, DN_UNSET. */
+static int read_time (const char *cell,
+                      const char *name,
+                      int64_t *time_s,
+                      struct dn_err *err)
+{
+    static const char *const none[] = {"", "Unknown", "None", "0"};
+
+    *time_s = DN_UNSET;
+    for (size_t i = 0; i < DN_N_ELEMENTS (none); i++)
+        if (strcmp (cell, none[i]) == 0)
+            return 0;
+    if (strspn (cell, "0123456789") == strlen (cell))
+        return dn_int_read (dn_span_of (cell), name, 0, INT64_C (1) << 40, time_s, err);
+    return dn_when_read (cell, name, 0, time_s, err);
+}
+
+struct row {
+    const struct header *header;
+    const char *cells[COLUMNS_MAX];
+    int64_t number;
+    struct dn_buf *buf;
+};
+
+/* A time, or the start and what has elapsed since. */
+static int put_time (const struct row *row, const struct made *made, struct dn_err *err)
+{
+    const char *from = row->header->names[made->at];
+    const char *cell = row->cells[made->at];
+    int64_t start_s;
+    int64_t time_s;
+
+    if (strcasecmp (made->name, from) != 0) {
+        if (read_time (row->cells[row->header->start], "Start", &start_s, err) < 0
+            || (dn_span_is (dn_span_of ("ElapsedRaw"), from)
+                    ? dn_int_read (
+                        dn_span_of (cell), from, 0, INT64_C (1) << 40, &time_s, err)
+                    : dn_time_read (dn_span_of (cell), from, &time_s, err))
+                   < 0)
+            return -1;
+        time_s = start_s == DN_UNSET ? DN_UNSET : start_s + time_s;
+    } else if (read_time (cell, made->name, &time_s, err) < 0) {
+        return -1;
+    }
+    if (time_s == DN_UNSET)
+        dn_buf_add (row->buf, "Unknown");
+    else
+        dn_buf_add (row->buf, "%" PRId64, time_s);
+    return 0;
+}
+
+/* Minutes of "1-00:00:00". */
+static int put_limit (const struct row *row, int at, struct dn_err *err)
+{
+    const char *cell = row->cells[at];
+    int64_t seconds;
+
+    if (dn_span_is (dn_span_of ("TimelimitRaw"), row->header->names[at])
+        || cell[0] < '0' || cell[0] > '9') {
+        dn_buf_add (row->buf, "%s", cell);
+        return 0;
+    }
+    if (dn_time_read (dn_span_of (cell), "Timelimit", &seconds, err) < 0)
+        return -1;
+    dn_buf_add (row->buf, "%" PRId64, seconds / 60);
+    return 0;
+}
+
+/* A number of its own for each task, whose JobID has none; steps keep their mark. */
+static void put_raw_id (const struct row *row, int at)
+{
+    const char *cell = row->cells[at];
+
+    if (strcspn (cell, "_+") == strlen (cell))
+        dn_buf_add (row->buf, "%s", cell);
+    else
+        dn_buf_add (
+            row->buf, "%" PRId64 "%s", row->number, strchr (cell, '.') ? ".0" : "");
+}
+
+static int put (const struct row *row, const struct made *made, struct dn_err *err)
+{
+    if (made->at < 0)
+        return 0;
+    if (made->form == FORM_TIME)
+        return put_time (row, made, err);
+    if (made->form == FORM_LIMIT)
+        return put_limit (row, made->at, err);
+    if (made->form == FORM_RAW_ID)
+        put_raw_id (row, made->at);
+    else
+        dn_buf_add (row->buf, "%s", row->cells[made->at]);
+    return 0;
+}
+
+/* Write the row of that line, whose text is cut into pieces, with 'delimiter' between
+ * its columns, and a newline. -1 with 'err', which names line and value.
+ */
+static int write_row (const struct header *header,
+                      char *line,
+                      int64_t number,
+                      const char *delimiter,
+                      struct dn_buf *row,
+                      struct dn_err *err)
+{
+    struct row from = {.header = header, .number = number, .buf = row};
+    int n = cut (line, from.cells);
+
+    if (n != header->n)
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "line %" PRId64 ": %d columns, expected %d as in line 1",
+                           number,
+                           n,
+                           header->n);
+    for (int i = 0; i < header->n_made; i++) {
+        dn_buf_add (row, "%s", i > 0 ? delimiter : "");
+        if (put (&from, &header->made[i], err) < 0)
+            return dn_err_wrap (err, "line %" PRId64, number);
+    }
+    dn_buf_add (row, "\n");
+    return 0;
 }
 
 /* --- sacct ------------------------------------------------------------------------ */
@@ -331,7 +618,7 @@ static void refuse (struct dn_past_jobs *jobs, const struct dn_err *err)
 
 /* One line after the header of 'sacct -P'; NULL: it has none. */
 static int feed_line (struct reader *reader,
-                      const struct dn_sacct_header *header,
+                      const struct header *header,
                       char *line,
                       int64_t number,
                       struct dn_accounting *to,
@@ -343,36 +630,22 @@ static int feed_line (struct reader *reader,
 
     if (!header)
         return dn_accounting_feed (to, dn_span_of (line), err);
-    if (dn_sacct_header_row (header, line, number, FILE_DELIMITER, &row, &problem) == 0)
+    if (write_row (header, line, number, FILE_DELIMITER, &row, &problem) == 0)
         return dn_accounting_feed (to, (struct dn_span){text, row.len}, err);
     refuse (reader->jobs, &problem);
-    return 0;
-}
-
-static int read_header (struct reader *reader,
-                        const char *line,
-                        struct dn_sacct_header *header,
-                        struct dn_err *err)
-{
-    const char *path = reader->source->sacct;
-
-    if (dn_sacct_header_read (header, line, err) < 0)
-        return dn_err_wrap (err, "%s", path);
-    if (header->lacks[0] != '\0')
-        dn_complain ("note: %s does not tell %s", path, header->lacks);
     return 0;
 }
 
 /* The first line says which of both forms the file has. */
 static int read_first (struct reader *reader,
                        const char *line,
-                       struct dn_sacct_header *header,
+                       struct header *header,
                        struct dn_err *err)
 {
     if (strstr (line, FILE_DELIMITER))
         return 0;
-    if (dn_sacct_is_header (line))
-        return read_header (reader, line, header, err);
+    if (strstr (line, "JobID") && strchr (line, '|'))
+        return read_header (header, reader->source->sacct, line, err);
     return dn_err_set (err,
                        DN_E_SYNTAX,
                        "%s: line 1 is no header, but '%s': print it without -n, as "
@@ -387,7 +660,7 @@ static int feed (struct reader *reader, struct dn_accounting *to, struct dn_err 
 {
     const char *path = reader->source->sacct;
     dn_cleanup (dn_close_input) FILE *stream = dn_open_input (path, err);
-    dn_cleanup (dn_sacct_header_free) struct dn_sacct_header header = {.text = NULL};
+    struct header header = {.text = NULL};
     dn_cleanup (dn_free_ptr) char *line = NULL;
     size_t size = 0;
     int rc = 0;
@@ -401,6 +674,7 @@ static int feed (struct reader *reader, struct dn_accounting *to, struct dn_err 
             rc =
                 feed_line (reader, header.text ? &header : NULL, line, number, to, err);
     }
+    free (header.text);
     if (rc == 0 && ferror (stream))
         rc = dn_err_set (err, DN_E_IO, "%s: cannot read", path);
     return rc == 0 && dn_accounting_end (to) != 0 ? -1 : rc;

@@ -4,6 +4,7 @@
  */
 #include "batches.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,48 +24,47 @@ static int compare_sizes (const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-int dn_batch_list_read (const char *text,
-                        const struct dn_batch_list *list,
-                        int64_t *numbers,
-                        int *n,
-                        struct dn_err *err)
+static int read_numbers (struct dn_span rest,
+                         const struct dn_option *option,
+                         const struct dn_key *key,
+                         struct dn_numbers *numbers,
+                         struct dn_err *err)
 {
-    struct dn_span rest = dn_span_of (text);
-    int n_read = 0;
+    const int64_t min = (int64_t) key->min;
+    const int64_t max = (int64_t) key->max;
+    int64_t *list = numbers->list;
+    int n = 0;
 
-    while (rest.text) {
+    for (; rest.text; n++) {
         struct dn_span piece = dn_span_trim (dn_span_cut (&rest, ","));
 
-        if (n_read == list->max)
+        if (n == (int) option->max)
             return dn_err_set (
-                err, DN_E_LIMIT, "%s: more than %d of them", list->what, list->max);
-        if (dn_int_read (piece,
-                         list->what,
-                         (int64_t) list->key->min,
-                         (int64_t) list->key->max,
-                         &numbers[n_read],
-                         err)
-            < 0)
+                err, DN_E_LIMIT, "%s: more than %d of them", option->name, n);
+        if (dn_int_read (piece, option->name, min, max, &list[n], err) < 0)
             return -1;
-        n_read++;
     }
-    qsort (numbers, (size_t) n_read, sizeof (*numbers), compare_sizes);
-    *n = 0;
-    for (int i = 0; i < n_read; i++)
-        if (*n == 0 || numbers[i] != numbers[*n - 1])
-            numbers[(*n)++] = numbers[i];
+    qsort (list, (size_t) n, sizeof (*list), compare_sizes);
+    numbers->n = 0;
+    for (int i = 0; i < n; i++)
+        if (numbers->n == 0 || list[i] != list[numbers->n - 1])
+            list[numbers->n++] = list[i];
     return 0;
 }
 
-int dn_batch_sizes_read (const char *text,
-                         struct dn_batch_sizes *sizes,
-                         struct dn_err *err)
+int dn_numbers_take (struct dn_options *given, void *to)
 {
-    const struct dn_batch_list list = {.what = "--batch-sizes",
-                                       .key = dn_spec_key (dn_span_of ("batch")),
-                                       .max = DN_BATCHES_MAX};
+    struct dn_numbers *numbers = to;
+    const struct dn_key *key = dn_spec_key (dn_span_of (given->row->name));
+    struct dn_span text = dn_span_of (given->argument);
+    struct dn_err err = {0};
 
-    return dn_batch_list_read (text, &list, sizes->sizes, &sizes->n, err);
+    if (!key)
+        key = dn_spec_key (dn_span_of ("batch"));
+    numbers->given = true;
+    return text.text && read_numbers (text, given->row, key, numbers, &err) < 0
+               ? dn_options_misuse (given, "--%s", err.text)
+               : DN_EXIT_DONE;
 }
 
 /* The powers of two up to the largest that fits any device, at least one size. */
@@ -76,7 +76,7 @@ static void set_usual (struct dn_batches *batches)
         if (batches->rows[i].largest > largest)
             largest = batches->rows[i].largest;
     for (int64_t size = 1; size <= largest && size <= USUAL_MAX; size *= 2)
-        batches->sizes.sizes[batches->sizes.n++] = size;
+        batches->sizes.list[batches->sizes.n++] = size;
 }
 
 /* Convert 'count' steps of the old size to steps of the new size. */
@@ -137,7 +137,7 @@ static int predict_size (const struct dn_site *site,
     struct dn_subject sized;
 
     if (dn_batches_resize (
-            site, subject, subject->spec.gpus, batches->sizes.sizes[at], &sized, err)
+            site, subject, subject->spec.gpus, batches->sizes.list[at], &sized, err)
         < 0)
         return -1;
     for (int i = 0; i < batches->n_rows; i++)
@@ -213,7 +213,7 @@ static int fill (const struct dn_site *site,
 
 int dn_batches_predict (const struct dn_site *site,
                         const struct dn_subject *subject,
-                        const struct dn_batch_sizes *sizes,
+                        const struct dn_numbers *sizes,
                         const struct dn_site_gpus *gpus,
                         struct dn_batches *batches,
                         struct dn_err *err)
@@ -288,10 +288,10 @@ void dn_batches_add_json (struct json_object *to, const struct dn_batches *batch
         dn_json_add_text (json, "type", row->gpu->is_type ? row->gpu->name : NULL);
         dn_json_add_count (json, "largest_batch", known ? row->largest : -1);
         dn_json_add_count (
-            json, "knee", row->knee < 0 ? -1 : batches->sizes.sizes[row->knee]);
+            json, "knee", row->knee < 0 ? -1 : batches->sizes.list[row->knee]);
         points = dn_json_add_array (json, "points");
         for (int p = 0; p < batches->sizes.n; p++)
-            add_point (points, batches->sizes.sizes[p], &row->points[p]);
+            add_point (points, batches->sizes.list[p], &row->points[p]);
     }
 }
 
@@ -313,7 +313,7 @@ static void add_knee (struct dn_grid *grid,
             dn_grid_add (grid, "-");
         return;
     }
-    dn_grid_add (grid, "%lld", (long long) batches->sizes.sizes[row->knee]);
+    dn_grid_count (grid, batches->sizes.list[row->knee]);
     dn_grid_add (grid, "%s", dn_show_real (e->samples_per_s, 1).text);
     dn_grid_add (grid, "%s", dn_show_real (e->step_s.p50 * 1000, 1).text);
     dn_grid_add (grid, "%s", dn_show_bytes (e->gpu_mem.p50).text);
@@ -324,17 +324,8 @@ static void add_knee (struct dn_grid *grid,
 
 static int print_knees (const struct dn_batches *batches)
 {
-    static const struct dn_grid_column columns[] = {{"GPU", false},
-                                                    {"MAX BATCH", true},
-                                                    {"KNEE", true},
-                                                    {"SAMPLES/s", true},
-                                                    {"STEP ms", true},
-                                                    {"GPU MEMORY", true},
-                                                    {"TIME likely", true},
-                                                    {"TIME p95", true},
-                                                    {"COST", true}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
+        "GPU|MAX BATCH>|KNEE>|SAMPLES/s>|STEP ms>|GPU MEMORY>|TIME likely>|TIME p95>|COST>");
 
     for (int i = 0; i < batches->n_rows; i++)
         add_knee (&grid, batches, &batches->rows[i]);
@@ -368,16 +359,11 @@ static struct dn_shown show_point (const struct dn_batch_point *point,
 
 static int print_quantity (const struct dn_batches *batches, enum quantity quantity)
 {
-    struct dn_grid_column columns[DN_BATCHES_MAX + 1] = {{"BATCH PER GPU", false}};
-    struct dn_shown headings[DN_BATCHES_MAX];
     int n = batches->sizes.n;
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, n + 1);
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of ("BATCH PER GPU");
 
-    for (int i = 0; i < n; i++) {
-        headings[i] = dn_show_real ((double) batches->sizes.sizes[i], 0);
-        /* cppcheck-suppress unreadVariable ; by the grid */
-        columns[i + 1] = (struct dn_grid_column){headings[i].text, true};
-    }
+    for (int i = 0; i < n; i++)
+        dn_grid_head (&grid, "%" PRId64 ">", batches->sizes.list[i]);
     for (int i = 0; i < batches->n_rows; i++) {
         dn_grid_add (&grid, "%s", batches->rows[i].gpu->name);
         for (int p = 0; p < n; p++)
@@ -402,4 +388,192 @@ int dn_batches_print (const struct dn_batches *batches)
         exit_code = print_quantity (batches, (enum quantity) q);
     }
     return exit_code;
+}
+
+/* --- the front ---------------------------------------------------------------------
+ */
+
+static double upper_time (const struct dn_combination *c)
+{
+    return dn_shown_upper (c->point.estimate.train_s);
+}
+
+/* The cost rises with the time. */
+static double upper_cost (const struct dn_combination *c)
+{
+    return c->point.cost * upper_time (c) / c->point.estimate.train_s.p50;
+}
+
+static bool is_within (const struct dn_combination *c,
+                       const struct dn_front_limits *limits)
+{
+    return c->point.fits && c->point.estimate.train_s.p50 > 0
+           && (limits->seconds < 0 || upper_time (c) <= (double) limits->seconds)
+           && (limits->budget < 0 || upper_cost (c) <= limits->budget);
+}
+
+/* Those within the limits first, the fastest first, of equal ones the cheapest. */
+static int compare (const void *a, const void *b)
+{
+    const struct dn_combination *x = a;
+    const struct dn_combination *y = b;
+    double by_time = x->point.estimate.train_s.p50 - y->point.estimate.train_s.p50;
+    double by_cost = x->point.cost - y->point.cost;
+
+    if (x->within != y->within)
+        return x->within ? -1 : 1;
+    if (by_time != 0)
+        return by_time < 0 ? -1 : 1;
+    return (by_cost > 0) - (by_cost < 0);
+}
+
+/* In order of time, a combination is on the front if it is cheaper than all before. */
+static void find_best (struct dn_front *front)
+{
+    double cheapest = -1;
+
+    qsort (front->list, (size_t) front->n, sizeof (*front->list), compare);
+    for (int i = 0; i < front->n && front->list[i].within; i++) {
+        struct dn_combination *c = &front->list[i];
+
+        c->best = cheapest < 0 || c->point.cost < cheapest;
+        if (c->best)
+            cheapest = c->point.cost;
+    }
+}
+
+/* All sizes on all devices with one number of GPUs. */
+static int add_count (const struct dn_site *site,
+                      const struct dn_subject *subject,
+                      const struct dn_numbers *sizes,
+                      const struct dn_site_gpus *gpus,
+                      const struct dn_front_limits *limits,
+                      struct dn_front *front,
+                      struct dn_err *err)
+{
+    dn_cleanup (dn_batches_free) struct dn_batches batches = {.n_rows = 0};
+
+    if (dn_batches_predict (site, subject, sizes, gpus, &batches, err) < 0)
+        return -1;
+    for (int i = 0; i < batches.n_rows; i++)
+        for (int p = 0; p < batches.sizes.n; p++) {
+            struct dn_combination *c = &front->list[front->n++];
+
+            *c = (struct dn_combination){.gpu = batches.rows[i].gpu,
+                                         .gpus = subject->spec.gpus,
+                                         .nodes = subject->spec.nodes,
+                                         .batch = batches.sizes.list[p],
+                                         .point = batches.rows[i].points[p]};
+            c->within = is_within (c, limits);
+        }
+    return 0;
+}
+
+int dn_front_predict (const struct dn_site *site,
+                      const struct dn_subject *subject,
+                      const struct dn_numbers *counts,
+                      const struct dn_numbers *sizes,
+                      const struct dn_site_gpus *gpus,
+                      const struct dn_front_limits *limits,
+                      struct dn_front *front,
+                      struct dn_err *err)
+{
+    struct dn_numbers own = {.list = {subject->spec.batch}, .n = 1};
+    const struct dn_numbers *used = sizes->n > 0 ? sizes : &own;
+    size_t most = (size_t) counts->n * (size_t) used->n * (size_t) gpus->n;
+    struct dn_reason lacks = {.code = dn_spec_lacks_work (&subject->spec)};
+
+    *front = (struct dn_front){.limited = limits->seconds >= 0 || limits->budget >= 0};
+    if (lacks.code != DN_REASON_NONE)
+        return dn_err_set (err, DN_E_RANGE, "--gpus: %s", dn_reason_text (&lacks).text);
+    front->list = calloc (most, sizeof (*front->list));
+    if (!front->list)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    for (int i = 0; i < counts->n; i++) {
+        struct dn_subject counted;
+        int rc;
+
+        if (dn_batches_resize (
+                site, subject, counts->list[i], subject->spec.batch, &counted, err)
+            < 0)
+            return -1;
+        rc = add_count (site, &counted, used, gpus, limits, front, err);
+        dn_graph_free (&counted.graph);
+        if (rc < 0)
+            return -1;
+    }
+    find_best (front);
+    return 0;
+}
+
+void dn_front_free (struct dn_front *front)
+{
+    if (!front)
+        return;
+    free (front->list);
+    *front = (struct dn_front){0};
+}
+
+void dn_front_add_json (struct json_object *to, const struct dn_front *front)
+{
+    struct json_object *array = dn_json_add_array (to, "combinations");
+
+    for (int i = 0; i < front->n; i++) {
+        const struct dn_combination *c = &front->list[i];
+        const struct dn_estimate *e = &c->point.estimate;
+        struct json_object *json = dn_json_append_object (array);
+
+        dn_json_add_text (json, "gpu", c->gpu->device->name);
+        dn_json_add_text (json, "type", c->gpu->is_type ? c->gpu->name : NULL);
+        dn_json_add_count (json, "gpus", c->gpus);
+        dn_json_add_count (json, "nodes", c->nodes);
+        dn_json_add_count (json, "batch", c->batch);
+        dn_json_add_bool (json, "fits", c->point.fits);
+        dn_json_add_bool (json, "within", c->within);
+        dn_json_add_bool (json, "best", c->best);
+        dn_json_add_real (json, "samples_per_s", e->supported ? e->samples_per_s : -1);
+        dn_show_time_json (json, "train_s", e->train_s, 1, e->supported);
+        dn_show_range_json (json, "gpu_mem_bytes", e->gpu_mem, 1, e->supported);
+        dn_json_add_real (json, "cost", e->supported ? c->point.cost : -1);
+    }
+}
+
+static void add_row (struct dn_grid *grid, const struct dn_combination *c)
+{
+    const struct dn_estimate *e = &c->point.estimate;
+
+    dn_grid_add (grid, "%s", c->gpu->name);
+    dn_grid_count (grid, c->gpus);
+    dn_grid_count (grid, c->nodes);
+    dn_grid_count (grid, c->batch);
+    dn_grid_add (grid, "%s", dn_show_time (e->train_s.p50).text);
+    dn_grid_add (grid, "%s", dn_show_time (upper_time (c)).text);
+    dn_grid_add (grid, "%s", dn_show_real (c->point.cost, 2).text);
+    dn_grid_add (grid, "%s", dn_show_real (e->samples_per_s, 1).text);
+    dn_grid_add (grid, "%s", dn_show_bytes (e->gpu_mem.p50).text);
+}
+
+int dn_front_print (const struct dn_front *front)
+{
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
+        "GPU|GPUS>|NODES>|BATCH>|TIME likely>|TIME p95>|COST>|SAMPLES/s>|GPU MEMORY>");
+    int n_within = 0;
+
+    for (int i = 0; i < front->n; i++) {
+        if (front->list[i].best)
+            add_row (&grid, &front->list[i]);
+        n_within += front->list[i].within ? 1 : 0;
+    }
+    if (n_within == 0) {
+        dn_complain ("none of %d combinations fits%s",
+                     front->n,
+                     front->limited ? " and is within the limits" : "");
+        return DN_EXIT_ABSTAINED;
+    }
+    printf ("The best of %d combinations, %d of which %s: no other is both faster and "
+            "cheaper\n",
+            front->n,
+            n_within,
+            front->limited ? "are within the limits" : "fit");
+    return dn_grid_print (&grid);
 }

@@ -4,6 +4,7 @@
  */
 #include "grid.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,38 +18,75 @@
 /* A column of text is not made narrower than this. */
 #define TEXT_MIN 16
 
-struct dn_grid dn_grid_of (const struct dn_grid_column *columns, int n_columns)
-{
-    return (struct dn_grid){.columns = columns, .n_columns = n_columns};
-}
-
-void dn_grid_add (struct dn_grid *grid, const char *format, ...)
+static void add_cell (struct dn_grid *grid, const char *format, va_list args)
 {
     struct dn_grid_cell *grown =
         realloc (grid->cells, (grid->n_cells + 1) * sizeof (*grid->cells));
     char *text = NULL;
-    va_list args;
-    int n;
 
-    if (!grown) {
+    if (grown)
+        grid->cells = grown;
+    if (!grown || vasprintf (&text, format, args) < 0)
         grid->failed = true;
-        return;
-    }
-    grid->cells = grown;
+    else
+        grid->cells[grid->n_cells++] = (struct dn_grid_cell){text, DN_TINT_PLAIN};
+}
+
+void dn_grid_add (struct dn_grid *grid, const char *format, ...)
+{
+    va_list args;
+
     va_start (args, format);
-    n = vasprintf (&text, format, args);
+    add_cell (grid, format, args);
     va_end (args);
-    if (n < 0) {
-        grid->failed = true;
-        return;
+}
+
+void dn_grid_count (struct dn_grid *grid, int64_t count)
+{
+    dn_grid_add (grid, count < 0 ? "-" : "%" PRId64, count);
+}
+
+void dn_grid_head (struct dn_grid *grid, const char *format, ...)
+{
+    char text[512];
+    struct dn_span rest = {text, 0};
+    va_list args;
+
+    va_start (args, format);
+    rest.len = (size_t) vsnprintf (text, sizeof (text), format, args);
+    va_end (args);
+    for (struct dn_span head; (head = dn_span_cut (&rest, "|")).text;
+         grid->n_columns++) {
+        bool right = head.len > 0 && head.text[head.len - 1] == '>';
+
+        grid->right |= (uint64_t) right << grid->n_columns;
+        dn_grid_add (grid, "%.*s", (int) head.len - right, head.text);
+        dn_grid_tint (grid, DN_TINT_HEADING);
     }
-    grid->cells[grid->n_cells++] = (struct dn_grid_cell){text, DN_TINT_PLAIN};
+}
+
+struct dn_grid dn_grid_of (const char *headings)
+{
+    struct dn_grid grid = {.cells = NULL};
+
+    dn_grid_head (&grid, "%s", headings);
+    return grid;
+}
+
+bool dn_grid_is_empty (const struct dn_grid *grid)
+{
+    return grid->n_cells <= (size_t) grid->n_columns;
 }
 
 void dn_grid_tint (struct dn_grid *grid, enum dn_tint tint)
 {
     if (grid->n_cells > 0)
         grid->cells[grid->n_cells - 1].tint = tint;
+}
+
+static bool is_right (const struct dn_grid *grid, int column)
+{
+    return grid->right >> column & 1;
 }
 
 /* --- widths ---------------------------------------------------------------------- */
@@ -79,14 +117,12 @@ static int text_width (const char *text)
     return (int) strlen (text);
 }
 
-/* The most of any cell of a column. */
-static int cells_width (const struct dn_grid *grid,
-                        int column,
-                        int (*of) (const char *))
+/* The most of any cell of a column; 'from' is the first of them. */
+static int cells_width (const struct dn_grid *grid, int from, int (*of) (const char *))
 {
     int width = 0;
 
-    for (size_t i = (size_t) column; i < grid->n_cells; i += (size_t) grid->n_columns)
+    for (size_t i = (size_t) from; i < grid->n_cells; i += (size_t) grid->n_columns)
         if (of (grid->cells[i].text) > width)
             width = of (grid->cells[i].text);
     return width;
@@ -110,21 +146,22 @@ static int total_width (const struct dn_grid *grid, const struct track tracks[])
 /* Leave spare columns out until 'columns' are enough. */
 static void leave_out (const struct dn_grid *grid, struct track tracks[], int columns)
 {
-    for (int i = 0; grid->spare && grid->spare[i]; i++)
+    struct dn_span rest = dn_span_of (grid->spare);
+
+    for (struct dn_span name; (name = dn_span_cut (&rest, "|")).text;)
         for (int c = 0; c < grid->n_columns; c++)
             if (total_width (grid, tracks) > columns
-                && strcmp (grid->columns[c].heading, grid->spare[i]) == 0)
+                && dn_span_is (name, grid->cells[c].text))
                 tracks[c].gone = true;
 }
 
 /* Numbers with units stay on one line. */
 static int least_width (const struct dn_grid *grid, int c, int width)
 {
-    int words = larger (word_width (grid->columns[c].heading),
-                        cells_width (grid, c, word_width));
+    int words = cells_width (grid, c, word_width);
 
-    return grid->columns[c].right ? width
-                                  : larger (words, width < TEXT_MIN ? width : TEXT_MIN);
+    return is_right (grid, c) ? width
+                              : larger (words, width < TEXT_MIN ? width : TEXT_MIN);
 }
 
 /* Make columns of words narrower, always the widest, until 'columns' are enough. */
@@ -146,13 +183,12 @@ static void narrow (const struct dn_grid *grid, struct track tracks[], int colum
 static void fit (const struct dn_grid *grid, struct track tracks[], int columns)
 {
     for (int c = 0; c < grid->n_columns; c++)
-        tracks[c].width = larger (text_width (grid->columns[c].heading),
-                                  cells_width (grid, c, text_width));
+        tracks[c].width = cells_width (grid, c, text_width);
     if (total_width (grid, tracks) <= columns)
         return;
     for (int c = 0; c < grid->n_columns; c++) {
-        tracks[c].width = larger (word_width (grid->columns[c].heading),
-                                  cells_width (grid, c, text_width));
+        tracks[c].width = larger (word_width (grid->cells[c].text),
+                                  cells_width (grid, c + grid->n_columns, text_width));
         tracks[c].least = least_width (grid, c, tracks[c].width);
     }
     leave_out (grid, tracks, columns);
@@ -228,8 +264,8 @@ static void print_row (const struct dn_grid *grid,
             put (&line,
                  cut_line (&rests[c], tracks[c].width),
                  tracks[c].width,
-                 grid->columns[c].right,
-                 cells ? (int) cells[c].tint : DN_TINT_HEADING);
+                 is_right (grid, c),
+                 (int) cells[c].tint);
             more = more || rests[c].text;
         }
         printf ("\n");
@@ -242,9 +278,6 @@ static void print_block (const struct dn_grid *grid,
 {
     size_t n = (size_t) grid->n_columns;
 
-    for (size_t c = 0; c < n; c++)
-        rests[c] = dn_span_of (grid->columns[c].heading);
-    print_row (grid, tracks, rests, NULL);
     for (size_t i = 0; i + n <= grid->n_cells; i += n) {
         for (size_t c = 0; c < n; c++)
             rests[c] = dn_span_of (grid->cells[i + c].text);
@@ -286,7 +319,7 @@ static void name_left_out (const struct dn_grid *grid, const struct track tracks
             dn_buf_add (&buf,
                         "%s%s",
                         buf.len > 0 ? ", " : "No room for: ",
-                        grid->columns[c].heading);
+                        grid->cells[c].text);
     dn_buf_add (&buf, " (a wider terminal or --json shows them)");
     dn_terminal_words (text, 0, 0);
 }

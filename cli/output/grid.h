@@ -14,31 +14,34 @@
 #include "base/base.h"
 #include "terminal.h"
 
-struct dn_grid_column {
-    const char *heading;
-    bool right; /* numbers */
-};
-
 struct dn_grid_cell {
     char *text; /* owned */
     enum dn_tint tint;
 };
 
 struct dn_grid {
-    const struct dn_grid_column *columns; /* borrowed */
     int n_columns;
-    /* Headings of columns that may be left out, the first of them first, up to a NULL;
-     * borrowed. NULL: none. */
-    const char *const *spare;
-    struct dn_grid_cell *cells; /* owned, row after row */
+    uint64_t right;    /* a bit for each column of numbers */
+    const char *spare; /* "A|B": headings of columns that may be left out, first A */
+    struct dn_grid_cell *cells; /* owned, row after row, that of the headings first */
     size_t n_cells;
     bool failed; /* out of memory: cells are missing */
 };
 
-struct dn_grid dn_grid_of (const struct dn_grid_column *columns, int n_columns);
+/* A table with the headings "NAME|SIZE>": '>' is behind that of a column of numbers. */
+struct dn_grid dn_grid_of (const char *headings);
+
+/* Add columns before the first row. */
+void dn_grid_head (struct dn_grid *grid, const char *format, ...) DN_PRINTF (2, 3);
+
+/* Has it no row? */
+bool dn_grid_is_empty (const struct dn_grid *grid);
 
 /* Add the next cell, to the right of the last, then in the next row. */
 void dn_grid_add (struct dn_grid *grid, const char *format, ...) DN_PRINTF (2, 3);
+
+/* Likewise a number, "-" if it is negative. */
+void dn_grid_count (struct dn_grid *grid, int64_t count);
 
 /* Colour the last cell. */
 void dn_grid_tint (struct dn_grid *grid, enum dn_tint tint);

@@ -14,9 +14,6 @@
 #include "grid.h"
 #include "predict/assumed.h"
 
-/* A column that needs no value of a run. */
-#define ALWAYS SIZE_MAX
-
 static struct dn_shown unknown (void)
 {
     return (struct dn_shown){"-"};
@@ -361,10 +358,7 @@ static void add_run (struct dn_grid *grid,
         grid, "%s", dn_show_largest (run->largest_batch, run->may_hold_one).text);
     if (any->largest)
         add_largest (grid, run->at_largest);
-    if (all_cpus (e, spec) < 0)
-        dn_grid_add (grid, "-");
-    else
-        dn_grid_add (grid, "%lld", (long long) all_cpus (e, spec));
+    dn_grid_count (grid, all_cpus (e, spec));
     dn_grid_add (grid, "%s", dn_show_real (cost, 2).text);
     dn_grid_add (grid, "%s", dn_show_real (rate, rate < 10 ? 2 : 0).text);
     dn_grid_add (grid, "%s", dn_show_real (e->power_w, 0).text);
@@ -380,39 +374,21 @@ static void add_run (struct dn_grid *grid,
 
 int dn_show_runs (struct dn_forecast *runs, int n_runs, const struct dn_spec *spec)
 {
-    static const struct {
-        struct dn_grid_column column;
-        size_t any; /* offset in struct optional of what it needs; ALWAYS: nothing */
-    } all[] = {
-        {{"GPU", false}, ALWAYS},
-        {{"FITS", false}, ALWAYS},
-        {{"IDLE GPUS", true}, offsetof (struct optional, idle)},
-        {{"WAIT", true}, offsetof (struct optional, wait)},
-        {{"STEP ms", true}, ALWAYS},
-        {{"TIME likely", true}, ALWAYS},
-        {{"TIME p95", true}, ALWAYS},
-        {{"GPU MEMORY", true}, ALWAYS},
-        {{"MAX BATCH", true}, ALWAYS},
-        {{"ITS STEP ms", true}, offsetof (struct optional, largest)},
-        {{"ITS SAMPLES/s", true}, offsetof (struct optional, largest)},
-        {{"CPUS", true}, ALWAYS},
-        {{"COST", true}, ALWAYS},
-        {{"SAMPLES/s/COST", true}, ALWAYS},
-        {{"W/GPU", true}, ALWAYS},
-        {{"kWh", true}, ALWAYS},
-        {{"CO2 kg", true}, offsetof (struct optional, carbon)},
-        {{"CONFIDENCE", true}, ALWAYS},
-    };
-    static const char *const spare[] = {
-        "SAMPLES/s/COST", "W/GPU", "kWh", "CO2 kg", "STEP ms", "CONFIDENCE", NULL};
-    struct dn_grid_column columns[DN_N_ELEMENTS (all)] = {{NULL, false}};
     struct optional any = find_optional (runs, n_runs);
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 0);
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of ("GPU|FITS");
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (all); i++)
-        if (all[i].any == ALWAYS || *(const bool *) ((const char *) &any + all[i].any))
-            columns[grid.n_columns++] = all[i].column;
-    grid.spare = spare;
+    if (any.idle)
+        dn_grid_head (&grid, "IDLE GPUS>");
+    if (any.wait)
+        dn_grid_head (&grid, "WAIT>");
+    dn_grid_head (&grid, "STEP ms>|TIME likely>|TIME p95>|GPU MEMORY>|MAX BATCH>");
+    if (any.largest)
+        dn_grid_head (&grid, "ITS STEP ms>|ITS SAMPLES/s>");
+    dn_grid_head (&grid, "CPUS>|COST>|SAMPLES/s/COST>|W/GPU>|kWh>");
+    if (any.carbon)
+        dn_grid_head (&grid, "CO2 kg>");
+    dn_grid_head (&grid, "CONFIDENCE>");
+    grid.spare = "SAMPLES/s/COST|W/GPU|kWh|CO2 kg|STEP ms|CONFIDENCE";
     qsort (runs, (size_t) n_runs, sizeof (*runs), compare_runs);
     for (int i = 0; i < n_runs; i++)
         add_run (&grid, &runs[i], spec, &any);

@@ -27,7 +27,6 @@
 
 #include "base/text.h"
 #include "common.h"
-#include "process/interrupt.h"
 #include "rewrite/rewrite.h"
 
 /* Of a fork bomb, the others show when these have ended. */
@@ -92,6 +91,49 @@ static bool has (const struct children *children, pid_t pid)
         if (children->list[i] == pid)
             return true;
     return false;
+}
+
+/* --- signals -----------------------------------------------------------------------
+ */
+
+static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
+
+static struct sigaction before[DN_N_ELEMENTS (signals)];
+static volatile sig_atomic_t came;
+
+static void note (int number)
+{
+    if (!came)
+        came = number;
+}
+
+void dn_interrupt_hold (void)
+{
+    struct sigaction action = {.sa_handler = note};
+
+    came = 0;
+    sigemptyset (&action.sa_mask);
+    for (size_t i = 0; i < DN_N_ELEMENTS (signals); i++) {
+        sigaction (signals[i], NULL, &before[i]);
+        /* a signal that is ignored, as by nohup, stays ignored */
+        if (before[i].sa_handler != SIG_IGN)
+            sigaction (signals[i], &action, NULL);
+    }
+}
+
+bool dn_interrupted (void)
+{
+    return came != 0;
+}
+
+void dn_interrupt_release (void)
+{
+    for (size_t i = 0; i < DN_N_ELEMENTS (signals); i++)
+        sigaction (signals[i], &before[i], NULL);
+    if (!came)
+        return;
+    fflush (stdout);
+    raise (came);
 }
 
 /* --- starting -------------------------------------------------------------------- */

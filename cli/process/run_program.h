@@ -10,6 +10,7 @@
 #ifndef DN_RUN_PROGRAM_H
 #define DN_RUN_PROGRAM_H
 
+#include "base/base.h"
 #include "describe/described.h"
 
 struct dn_program_task {
@@ -44,5 +45,15 @@ struct dn_program_run {
 int dn_run_program (const struct dn_program_task *task,
                     struct dn_program_run *run,
                     struct dn_err *err);
+
+/* From now on SIGHUP, SIGINT and SIGTERM only set a flag. */
+void dn_interrupt_hold (void);
+
+/* Has a signal come? */
+bool dn_interrupted (void);
+
+/* Restore the signals. The first signal that came ends the program now, so that its
+ * parent sees which signal ended it. */
+void dn_interrupt_release (void);
 
 #endif

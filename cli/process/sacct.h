@@ -8,8 +8,11 @@
 #ifndef DN_SACCT_H
 #define DN_SACCT_H
 
+#include "host/load.h"
 #include "jobs/accounting.h"
 #include "jobs/store.h"
+
+#include <limits.h>
 
 /* Jobs of a store in memory: a row is some 1 KB. */
 #define DN_SACCT_JOBS_MAX 20000
@@ -43,5 +46,18 @@ int dn_sacct_read (const struct dn_sacct *which,
  * 'err'; closed with dn_store_close ().
  */
 struct dn_store *dn_sacct_store (const struct dn_sacct *which, struct dn_err *err);
+
+/* 'db', or if it is NULL the store in StateDir, written to 'path'. */
+const char *dn_site_store_path (const struct dn_site *site,
+                                const char *db,
+                                char path[PATH_MAX]);
+
+/* Open the store '*path'. Where it does not exist, or may not be read, and 'instead' is
+ * not NULL, those jobs of accounting, and '*path' becomes "sacct". NULL with 'err',
+ * which says what to do.
+ */
+struct dn_store *dn_site_store_open (const char **path,
+                                     const struct dn_sacct *instead,
+                                     struct dn_err *err);
 
 #endif

@@ -71,8 +71,7 @@ static void write_nothing (FILE *file, const char *text)
     fputs ("</svg>\n", file);
 }
 
-/* --- predicted against measured -----------------------------------------------------
- */
+/* --- predicted against measured --------------------------------------------------- */
 
 /* The range of both axes, logarithms to base e of seconds. */
 struct range {
@@ -168,8 +167,7 @@ void dn_chart_points (FILE *file, const struct dn_sums *sums)
     fputs ("</svg>\n", file);
 }
 
-/* --- by week ------------------------------------------------------------------------
- */
+/* --- by week ---------------------------------------------------------------------- */
 
 /* The middle of a week, by its place in time. */
 static double week_x (const struct dn_sums *sums, int i)
@@ -372,8 +370,7 @@ void dn_chart_weeks (FILE *file, const struct dn_sums *sums, const int64_t harme
     fputs ("</svg>\n", file);
 }
 
-/* --- effects ------------------------------------------------------------------------
- */
+/* --- effects ---------------------------------------------------------------------- */
 
 /* From -100 to 100 %; what is beyond ends at the margin. */
 static double effect_x (double share)

@@ -50,8 +50,7 @@ static void free_list (struct list *list)
     free (list->rows);
 }
 
-/* --- reading -----------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------- */
 
 /* What dnnest changed of a job: "time 02:55:00, v100, 8 CPUs". */
 static void tell_changes (const struct dn_finished *job, char *text, size_t size)
@@ -118,8 +117,7 @@ static int take (void *to, const struct dn_accounted *job)
     return 0;
 }
 
-/* --- sums --------------------------------------------------------------------------
- */
+/* --- sums ------------------------------------------------------------------------- */
 
 static int by_id (const void *left, const void *right)
 {
@@ -166,8 +164,7 @@ static double share (double used, double had)
     return had > 0 ? used / had : NAN;
 }
 
-/* --- output ------------------------------------------------------------------------
- */
+/* --- output ----------------------------------------------------------------------- */
 
 static void add_share (struct dn_grid *grid, double used, double had)
 {
@@ -192,29 +189,16 @@ static void add_row (struct dn_grid *grid, const struct row *row)
     add_share (grid, row->ran_s, row->limit_s);
     add_share (grid, row->cpu_s, row->cpu_had_s);
     add_share (grid, row->mem_gb, row->mem_had_gb);
-    if (row->gpus > 0)
-        dn_grid_add (grid, "%" PRId64 " %s", row->gpus, row->gpu);
-    else
-        dn_grid_add (grid, "-");
+    dn_grid_add (grid, row->gpus > 0 ? "%" PRId64 " %s" : "-", row->gpus, row->gpu);
     dn_grid_add (grid, "%s", row->changed[0] != '\0' ? row->changed : "-");
 }
 
 static int print_text (const struct list *list)
 {
-    static const struct dn_grid_column columns[] = {{"JOB", true},
-                                                    {"NAME", false},
-                                                    {"STATE", false},
-                                                    {"ELAPSED", true},
-                                                    {"OF LIMIT", true},
-                                                    {"CPU", true},
-                                                    {"MEMORY", true},
-                                                    {"GPUS", false},
-                                                    {"DNNEST SET", false}};
-    static const char *const spare[] = {"NAME", NULL};
     dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (columns, DN_N_ELEMENTS (columns));
+        dn_grid_of ("JOB>|NAME|STATE|ELAPSED>|OF LIMIT>|CPU>|MEMORY>|GPUS|DNNEST SET");
 
-    grid.spare = spare;
+    grid.spare = "NAME";
     for (int64_t i = 0; i < list->n; i++)
         add_row (&grid, &list->rows[i]);
     return dn_grid_print (&grid);

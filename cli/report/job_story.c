@@ -11,12 +11,12 @@
 #include <string.h>
 
 #include "common.h"
+#include "host/capture_file.h"
 #include "jobs/worth/sums.h"
 #include "output/json.h"
 #include "output/show.h"
 #include "process/child.h"
-#include "report/job_end.h"
-#include "report/site_store.h"
+#include "process/sacct.h"
 #include "report/when.h"
 #include "rewrite/recorded.h"
 #include "site.h"
@@ -29,8 +29,7 @@ struct story {
     struct json_object *runs; /* NULL: as text */
 };
 
-/* --- JSON ---------------------------------------------------------------------------
- */
+/* --- JSON ------------------------------------------------------------------------- */
 
 static void add_column (struct json_object *to,
                         const struct dn_finished *job,
@@ -70,8 +69,7 @@ static void add_run (struct json_object *runs, const struct dn_finished *job)
     dn_json_add_signed (row, "ran_s", dn_finished_ran_s (job));
 }
 
-/* --- text ---------------------------------------------------------------------------
- */
+/* --- text ------------------------------------------------------------------------- */
 
 /* A user's text: printable ASCII only. Valid until the third call after it. */
 static const char *safe (const char *text)
@@ -187,8 +185,7 @@ static void print_run (const struct dn_finished *job)
     print_use (job);
 }
 
-/* --- a job that has not ended -------------------------------------------------------
- */
+/* --- a job that has not ended ----------------------------------------------------- */
 
 static void add_types (struct dn_buf *buf, const struct dn_recorded *r)
 {
@@ -224,6 +221,99 @@ static bool tell_types (const char *text, struct json_object *json)
     return true;
 }
 
+/* The value of a field of the line, up to a blank; its text is NULL if there is none.
+ */
+static struct dn_span field_of (const char *text, const char *key)
+{
+    size_t len = strlen (key);
+
+    for (const char *at = text; (at = strstr (at, key)); at += len)
+        if ((at == text || at[-1] == ' ') && at[len] == '=')
+            return (struct dn_span){at + len + 1, strcspn (at + len + 1, " ")};
+    return (struct dn_span){NULL, 0};
+}
+
+/* The number of a field, of "UserId=name(1000)" that in parentheses; DN_UNSET: none. */
+static int64_t number_of (const char *text, const char *key)
+{
+    struct dn_span value = field_of (text, key);
+    const char *open = value.text ? memchr (value.text, '(', value.len) : NULL;
+    int64_t number = DN_UNSET;
+
+    if (open) {
+        value.len -= (size_t) (open + 1 - value.text);
+        value.text = open + 1;
+        value.len -= value.len > 0;
+    }
+    if (!value.text || dn_int_read (value, key, 0, UINT32_MAX, &number, NULL) < 0)
+        return DN_UNSET;
+    return number;
+}
+
+/* At the mean pace between the first report and the last; DN_UNSET: not known. */
+static int64_t end_of (const struct dn_progress *progress)
+{
+    const struct dn_progress_report *first = progress->reports;
+    const struct dn_progress_report *last = &first[progress->n_reports - 1];
+    double pace_s;
+
+    if (progress->n_reports < 2 || last->done <= first->done
+        || last->time_s <= first->time_s)
+        return DN_UNSET;
+    pace_s =
+        (double) (last->time_s - first->time_s) / (double) (last->done - first->done);
+    pace_s *= (double) (last->total - last->done);
+    return pace_s < 1e9 ? last->time_s + (int64_t) pace_s : DN_UNSET;
+}
+
+/* Add to 'json' when the job is expected to end ("expected_end_s"), when its limit ends
+ * it ("limit_end_s"), and whether that is before ("beyond_limit"). 'text' is the line
+ * of 'scontrol show job -o' with SLURM_TIME_FORMAT=%s. False: the job is not running,
+ * or has reported nothing in 'progress_dir'.
+ */
+static bool tell_end (const char *text,
+                      const char *progress_dir,
+                      struct json_object *json)
+{
+    int64_t id = number_of (text, "JobId");
+    int64_t user = number_of (text, "UserId");
+    int64_t limit_s = number_of (text, "EndTime");
+    struct dn_progress progress;
+    int64_t end_s;
+
+    if (progress_dir[0] == '\0' || id < 0 || user < 0
+        || !dn_span_is (field_of (text, "JobState"), "RUNNING")
+        || dn_job_progress (progress_dir, id, (uid_t) user, &progress, NULL) < 0)
+        return false;
+    end_s = end_of (&progress);
+    if (end_s == DN_UNSET)
+        return false;
+    dn_json_add_count (json, "expected_end_s", end_s);
+    if (limit_s != DN_UNSET) {
+        dn_json_add_count (json, "limit_end_s", limit_s);
+        dn_json_add_bool (json, "beyond_limit", end_s > limit_s);
+    }
+    return true;
+}
+
+/* Print these as text, if they are there. */
+static void print_end (struct json_object *json)
+{
+    struct json_object *end = json_object_object_get (json, "expected_end_s");
+    struct json_object *limit = json_object_object_get (json, "limit_end_s");
+    bool beyond =
+        json_object_get_boolean (json_object_object_get (json, "beyond_limit"));
+
+    if (!end)
+        return;
+    printf ("  expected end %s", dn_when_minute (json_object_get_int64 (end)).text);
+    if (limit)
+        printf (", %s that of its limit, %s",
+                beyond ? "AFTER" : "before",
+                dn_when_minute (json_object_get_int64 (limit)).text);
+    printf ("\n");
+}
+
 /* What slurmctld, and its own reports, say of a job that has not ended: the types that
  * it may get, and when it is expected to end. False: nothing.
  */
@@ -238,13 +328,13 @@ static bool tell_open (const char *id,
 
     if (!dn_is_job_number (id))
         return false;
-    setenv ("SLURM_TIME_FORMAT", "%s", 1); /* as dn_job_end_tell reads */
+    setenv ("SLURM_TIME_FORMAT", "%s", 1); /* as tell_end reads */
     text = dn_child_output (argv, true, NULL);
     if (!text)
         return false;
     text[strcspn (text, "\n")] = '\0'; /* of an array, the first record */
     types = tell_types (text, json);
-    end = dn_job_end_tell (text, progress_dir, json);
+    end = tell_end (text, progress_dir, json);
     return types || end;
 }
 
@@ -253,11 +343,10 @@ static void print_open (const char *id, struct json_object *json)
     const char *types = json_object_get_string (json_object_object_get (json, "open"));
 
     printf ("Job %s: %s\n", id, types ? types : "is running");
-    dn_job_end_print (json);
+    print_end (json);
 }
 
-/* --- reading ------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------- */
 
 static int take (void *to, const struct dn_finished *job)
 {

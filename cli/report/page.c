@@ -11,8 +11,7 @@ static const char style[] =
 #include "report/page_style.inc"
     ;
 
-/* --- text and tables ---------------------------------------------------------------
- */
+/* --- text and tables -------------------------------------------------------------- */
 
 void dn_html_text (FILE *file, const char *text)
 {
@@ -54,18 +53,16 @@ int dn_html_table (FILE *page, const struct dn_grid *grid)
     size_t n = (size_t) grid->n_columns;
 
     fputs ("<div class=\"table\"><table><tr>", page);
-    for (size_t i = 0; i < n; i++)
-        write_cell (page, "th", grid->columns[i].right, grid->columns[i].heading);
     for (size_t i = 0; i < grid->n_cells; i++) {
-        fputs (i % n == 0 ? "</tr>\n<tr>" : "", page);
-        write_cell (page, "td", grid->columns[i % n].right, grid->cells[i].text);
+        fputs (i > 0 && i % n == 0 ? "</tr>\n<tr>" : "", page);
+        write_cell (
+            page, i < n ? "th" : "td", grid->right >> i % n & 1, grid->cells[i].text);
     }
     fputs ("</tr>\n</table></div>\n", page);
     return grid->failed ? DN_EXIT_BUG : DN_EXIT_DONE;
 }
 
-/* --- parts of a page ---------------------------------------------------------------
- */
+/* --- parts of a page -------------------------------------------------------------- */
 
 void dn_page_head (FILE *file, const char *title)
 {

@@ -64,8 +64,7 @@ double dn_report_error (struct dn_sums_judged *judged)
     return expm1 (dn_spread_quantile (&judged->error, 0.5));
 }
 
-/* --- harm -------------------------------------------------------------------------
- */
+/* --- harm ------------------------------------------------------------------------- */
 
 const char *dn_report_harm (enum dn_harm_kind kind)
 {
@@ -177,8 +176,7 @@ void dn_report_happened (const struct dn_harm_job *job, struct dn_buf *buf)
     }
 }
 
-/* --- names ------------------------------------------------------------------------
- */
+/* --- names ------------------------------------------------------------------------ */
 
 const char *dn_report_not_freed (const struct dn_report *report)
 {

@@ -187,8 +187,7 @@ static void write_money_card (FILE *file, const struct dn_report *report)
         file, "", "Charges", "amounts", dn_report_number (money->saved).text, text);
 }
 
-/* --- charts -------------------------------------------------------------------------
- */
+/* --- charts ----------------------------------------------------------------------- */
 
 static void begin_figure (FILE *file, const char *title)
 {
@@ -246,8 +245,7 @@ static void write_charts (FILE *file, const struct dn_report *report)
     fputs ("</div>\n", file);
 }
 
-/* --- jobs ---------------------------------------------------------------------------
- */
+/* --- jobs ------------------------------------------------------------------------- */
 
 static void write_harm_row (FILE *file,
                             const struct dn_report *report,
@@ -520,8 +518,7 @@ static void write_points (FILE *file, const struct dn_sums *sums)
     fputs ("</ul>\n", file);
 }
 
-/* --- tables -------------------------------------------------------------------------
- */
+/* --- tables ----------------------------------------------------------------------- */
 
 static int write_tables (struct dn_report *report)
 {
@@ -551,8 +548,7 @@ static int write_tables (struct dn_report *report)
     return rc;
 }
 
-/* --- the page -----------------------------------------------------------------------
- */
+/* --- the page --------------------------------------------------------------------- */
 
 static void write_head (FILE *file, const struct dn_report *report)
 {

@@ -7,10 +7,8 @@
 #include <math.h>
 
 #include "common.h"
-#include "output/csv_cell.h"
 
-/* --- JSON ---------------------------------------------------------------------------
- */
+/* --- JSON ------------------------------------------------------------------------- */
 
 static void put_figure (void *to, const char *name, double value)
 {
@@ -308,8 +306,7 @@ int dn_report_json (struct dn_report *report)
     return DN_EXIT_DONE;
 }
 
-/* --- CSV ----------------------------------------------------------------------------
- */
+/* --- CSV -------------------------------------------------------------------------- */
 
 static void csv_name (void *to, const char *name, double value)
 {

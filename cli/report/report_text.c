@@ -56,17 +56,12 @@ static int show (const struct dn_report *report, const struct dn_grid *grid)
     return report->page ? dn_html_table (report->page, grid) : dn_grid_print (grid);
 }
 
-/* --- harm --------------------------------------------------------------------------
- */
+/* --- harm ------------------------------------------------------------------------- */
 
 int dn_report_harms (const struct dn_report *report)
 {
-    static const struct dn_grid_column columns[] = {
-        {"ENDED WORSE THAN REQUESTED", false},
-        {"JOBS", true},
-        {"UNKNOWN", true},
-        {"BECAUSE", false}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 4);
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of ("ENDED WORSE THAN REQUESTED|JOBS>|UNKNOWN>|BECAUSE");
 
     for (int i = 0; i < DN_N_HARMS; i++) {
         enum dn_harm_kind kind = (enum dn_harm_kind) i;
@@ -102,15 +97,13 @@ static void print_perhaps (const struct dn_harm *harm)
 
 int dn_report_harm_jobs (const struct dn_report *report)
 {
-    static const struct dn_grid_column columns[] = {{"JOB", true},
-                                                    {"APPLICATION", false},
-                                                    {"WHAT HAPPENED", false},
-                                                    {"USER", false}};
     dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (columns, report->names ? 4 : 3);
+        dn_grid_of ("JOB>|APPLICATION|WHAT HAPPENED");
     const struct dn_harm *harm = report->harm;
     char happened[400];
 
+    if (report->names)
+        dn_grid_head (&grid, "USER");
     for (int64_t i = 0; i < harm->n_harmed && i < DN_REPORT_ROWS; i++) {
         const struct dn_harm_job *job = &harm->jobs[i];
         struct dn_buf buf = dn_buf_on (happened, sizeof (happened));
@@ -149,18 +142,12 @@ int dn_report_freed (const struct dn_report *report)
     return DN_EXIT_DONE;
 }
 
-/* --- amounts -----------------------------------------------------------------------
- */
+/* --- amounts ---------------------------------------------------------------------- */
 
 int dn_report_amounts (const struct dn_report *report)
 {
-    static const struct dn_grid_column columns[] = {{"", false},
-                                                    {"REQUESTED", true},
-                                                    {"GRANTED", true},
-                                                    {"USED", true},
-                                                    {"SAVED", true},
-                                                    {"OF REQUESTED", true}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 6);
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of ("|REQUESTED>|GRANTED>|USED>|SAVED>|OF REQUESTED>");
     const struct dn_sums_part *all = &report->sums->all;
 
     for (int q = 0; q < DN_N_MEASURES; q++) {
@@ -208,15 +195,9 @@ static void print_events (const struct dn_report *report)
 
 int dn_report_judged (const struct dn_report *report)
 {
-    static const struct dn_grid_column columns[] = {{"PREDICTED TIME", false},
-                                                    {"JOBS", true},
-                                                    {"KNOWN OF", true},
-                                                    {"MEDIAN ERROR", true},
-                                                    {"WITHIN BOUND", true},
-                                                    {"PROMISED", true},
-                                                    {"WITHIN 95 %", true}};
     static const char *const names[] = {"without history", "with history", "all"};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 7);
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
+        "PREDICTED TIME|JOBS>|KNOWN OF>|MEDIAN ERROR>|WITHIN BOUND>|PROMISED>|WITHIN 95 %>");
 
     for (int i = 0; i < DN_N_SUMS_OF; i++) {
         struct dn_sums_judged *judged = &report->sums->judged[i];
@@ -265,14 +246,8 @@ static void add_effect (struct dn_grid *grid,
 
 int dn_report_effects (const struct dn_report *report)
 {
-    static const struct dn_grid_column columns[] = {{"AGAINST CONTROL GROUP", false},
-                                                    {"JOBS", true},
-                                                    {"CONTROL", true},
-                                                    {"CHANGED", true},
-                                                    {"EFFECT (95 % INTERVAL)", true},
-                                                    {"APPS", true},
-                                                    {"NEEDS", true}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 7);
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
+        "AGAINST CONTROL GROUP|JOBS>|CONTROL>|CHANGED>|EFFECT (95 % INTERVAL)>|APPS>|NEEDS>");
 
     for (int i = 0; i < DN_N_EFFECTS; i++) {
         struct dn_effect effect = dn_sums_effect (report->sums, (enum dn_effect_of) i);
@@ -284,9 +259,8 @@ int dn_report_effects (const struct dn_report *report)
 
 int dn_report_kept (const struct dn_report *report)
 {
-    static const struct dn_grid_column columns[] = {{"JOBS", true},
-                                                    {"NOT CHANGED, BECAUSE", false}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 2);
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of ("JOBS>|NOT CHANGED, BECAUSE");
 
     for (int i = 0; i < report->sums->n_kept; i++) {
         const char *why = report->sums->kept[i].why;
@@ -299,9 +273,8 @@ int dn_report_kept (const struct dn_report *report)
 
 int dn_report_wasted (const struct dn_report *report, enum dn_waste waste)
 {
-    static const struct dn_grid_column columns[] = {
-        {"USER", false}, {"NOT USED", true}, {"OF ALL", true}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 3);
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of ("USER|NOT USED>|OF ALL>");
     struct dn_groups *users = &report->sums->users;
     double all = report->sums->all.wasted[waste];
 
@@ -322,19 +295,14 @@ int dn_report_wasted (const struct dn_report *report, enum dn_waste waste)
 
 int dn_report_idle (const struct dn_report *report)
 {
-    static const struct dn_grid_column columns[] = {{"APPLICATION", false},
-                                                    {"LAST JOB", true},
-                                                    {"RUNS", true},
-                                                    {"GPUS", true},
-                                                    {"USED", true},
-                                                    {"GPU HOURS IDLE", true},
-                                                    {"USER", false}};
     dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (columns, report->names ? 7 : 6);
+        dn_grid_of ("APPLICATION|LAST JOB>|RUNS>|GPUS>|USED>|GPU HOURS IDLE>");
     int64_t n = dn_idle_end (&report->sums->idle);
 
     if (n == 0)
         return DN_EXIT_DONE;
+    if (report->names)
+        dn_grid_head (&grid, "USER");
     for (int64_t i = 0; i < n && i < DN_REPORT_ROWS; i++) {
         const struct dn_idle_app *app = &report->sums->idle.apps[i];
 
@@ -372,19 +340,13 @@ static void add_group (const struct dn_report *report,
 
 int dn_report_groups (const struct dn_report *report)
 {
-    const struct dn_grid_column columns[] = {
-        {dn_names_get (&dn_by_names, (int) report->sums->by), false},
-        {"JOBS", true},
-        {"CHANGED", true},
-        {"GPU HOURS REQ.", true},
-        {"GRANTED", true},
-        {"USED", true},
-        {"SAVED", true}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 7);
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of (dn_names_get (&dn_by_names, (int) report->sums->by));
     struct dn_groups *groups = &report->sums->groups;
 
     if (report->sums->by == DN_GROUPED_BY_NONE || groups->n == 0)
         return DN_EXIT_DONE;
+    dn_grid_head (&grid, "JOBS>|CHANGED>|GPU HOURS REQ.>|GRANTED>|USED>|SAVED>");
     dn_groups_sort (groups, dn_sums_part_gpu_hours, 0);
     for (int64_t i = 1; i < groups->n && i <= DN_REPORT_ROWS; i++)
         add_group (report, &grid, &groups->groups[i]);
@@ -399,8 +361,7 @@ int dn_report_groups (const struct dn_report *report)
     return show (report, &grid);
 }
 
-/* --- what to write next time --------------------------------------------------------
- */
+/* --- what to write next time ------------------------------------------------------ */
 
 static void print_own (const struct dn_own_app *app)
 {

@@ -98,15 +98,6 @@ static bool local (int64_t time_s, struct tm *tm)
     return time_s > 0 && localtime_r (&time, tm);
 }
 
-int dn_when_take (const struct dn_options *given, int64_t now_s, int64_t *time_s)
-{
-    struct dn_err err = {0};
-
-    return dn_when_read (given->argument, given->row->name, now_s, time_s, &err) < 0
-               ? dn_options_misuse (given->command, "--%s", err.text)
-               : DN_EXIT_DONE;
-}
-
 struct dn_when_text dn_when_day (int64_t time_s)
 {
     struct dn_when_text text = {"-"};

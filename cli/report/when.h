@@ -6,7 +6,6 @@
 #define DN_WHEN_H
 
 #include "base/text.h"
-#include "options.h"
 
 /* Read a local time, "now", "now-N" with minutes, hours, days or weeks, or seconds
  * since 1970 after '@'. 'what' names it in 'err'.
@@ -16,9 +15,6 @@ int dn_when_read (const char *text,
                   int64_t now_s,
                   int64_t *time_s,
                   struct dn_err *err);
-
-/* Take the argument of an option that is such a time. Return an enum dn_exit. */
-int dn_when_take (const struct dn_options *given, int64_t now_s, int64_t *time_s);
 
 /* "2026-01-31", or with the time "2026-01-31 12:00", local; "-" for 0 and before. */
 struct dn_when_text {

@@ -50,17 +50,15 @@ subcommand() {
 #include "common.h"
 #include "site.h"
 
-static int run (const struct dn_command *self, int argc, char **argv)
+static int run (struct dn_options *given)
 {
-    struct dn_options given;
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
 
-    dn_options_begin (&given, self, argc, argv);
-    if (!dn_options_all (&given, NULL, 0, 0))
-        return given.exit_code;
-    site = dn_options_site (&given, NULL);
+    if (!dn_options_all (given, NULL, 0, 0))
+        return given->exit_code;
+    site = dn_options_site (given, NULL);
     if (!site)
-        return given.exit_code;
+        return given->exit_code;
     printf ("%d devices\n", site->catalogue.n_devices);
     return DN_EXIT_DONE;
 }
