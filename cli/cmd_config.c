@@ -26,7 +26,12 @@
 
 #define LIST_MAX (DN_NAME_MAX * 4)
 
-/* --- what other programs print ---------------------------------------------------- */
+/* --- Gpu lines from what a cluster has ---------------------------------------------
+ */
+
+/* The snapshot states everything about the nodes; only which device of the catalogue a
+ * gres type is must be guessed.
+ */
 
 /* A snapshot of this moment. */
 static char *make_snapshot (struct dn_err *err)

@@ -234,7 +234,8 @@ static void add_real (struct dn_grid *grid, double value, int digits)
 static int print_decisions (const struct dn_replay *replay)
 {
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
-        "GPU|JOBS>|ADVISED>|HISTORY>|CHANGED>|LIMIT LOWER>|MOVED>|FEWER CPUS>|EXTENDED>|KILLED>");
+        "GPU|JOBS>|ADVISED>|HISTORY>|CHANGED>|LIMIT LOWER>|MOVED>|FEWER CPUS>|"
+        "EXTENDED>|KILLED>");
     const struct dn_replay_sums *sums;
 
     for (int i = 0; (sums = dn_replay_sums (replay, i)) != NULL; i++) {
@@ -257,7 +258,8 @@ static int print_decisions (const struct dn_replay *replay)
 static int print_hours (const struct dn_replay *replay)
 {
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
-        "GPU|GPU H USED>|REQUESTED>|BY POLICY>|SAVED>|LIMIT/RUN>|BY POLICY>|CPU H>|BY POLICY>");
+        "GPU|GPU H USED>|REQUESTED>|BY POLICY>|SAVED>|LIMIT/RUN>|BY POLICY>|CPU H>|"
+        "BY POLICY>");
     const struct dn_replay_sums *sums;
 
     for (int i = 0; (sums = dn_replay_sums (replay, i)) != NULL; i++) {
@@ -311,8 +313,9 @@ static int add_queue (struct dn_grid *grid,
 
 static int print_queue (const struct dn_replay_queue *queue, struct dn_err *err)
 {
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
-        "GPU|QUEUE|JOBS>|WAIT MIN>|MEDIAN>|P95>|SLOWDOWN>|BUSY %>|KILLED>|EXTENDED>|STEERED>");
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of ("GPU|QUEUE|JOBS>|WAIT MIN>|MEDIAN>|P95>|SLOWDOWN>|BUSY %>|KILLED>|"
+                    "EXTENDED>|STEERED>");
 
     for (int pool = -1; pool < queue->sim.n_pools; pool++)
         if ((pool < 0 || is_first (&queue->sim, pool))

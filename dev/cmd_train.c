@@ -4,14 +4,27 @@
  */
 #include "dev_commands.h"
 
+#include <json-c/json.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
+#include "base/json_read.h"
+#include "common.h"
 #include "directory.h"
+#include "host/load.h"
+#include "host/people.h"
+#include "learn/run_spec.h"
+#include "learn/site_fit.h"
+#include "output/grid.h"
 #include "output/json.h"
 #include "learn/train.h"
 #include "output/progress.h"
+#include "output/show.h"
 #include "read_runs.h"
-#include "site_train.h"
+#include "site.h"
 
 #define FILES_MAX 64
 
@@ -322,19 +335,435 @@ static int print_json (const struct call *call)
     return DN_EXIT_DONE;
 }
 
+/* --- a site's own runs ------------------------------------------------------------ */
+
+/* The result is the base bundle with a new site.json. The base's residuals are applied
+ * to the runs before the fit; the base's own site.json is not.
+ */
+
+/* Reasons that are printed; the others are counted. */
+#define REASONS_MAX 10
+
+#define TUNING "site.json"
+
+struct work {
+    const struct dn_site *site;
+    const struct call *call;
+    struct dn_site_fit *fit;
+    struct dn_progress progress;
+    struct dn_reading reading;
+    int64_t n_rows;
+    int64_t n_skipped;
+};
+
+static void free_work (struct work *work)
+{
+    dn_site_fit_free (work->fit);
+}
+
+static void free_tuning (struct dn_tuning **tuning)
+{
+    dn_tuning_free (*tuning);
+}
+
+/* Set the corrections of the base's residuals to the white box with its default
+ * constants. On failure the run's graph is freed.
+ */
+static int set_residuals (const struct work *work,
+                          struct dn_site_run *run,
+                          struct dn_err *err)
+{
+    const struct dn_predictor predictor = {.constants = &dn_constants_default,
+                                           .bundle = work->site->bundle};
+    const struct dn_case c = {.constants = predictor.constants,
+                              .spec = &run->spec,
+                              .graph = &run->graph,
+                              .device = run->device,
+                              .cpus_per_gpu = run->cpus_per_gpu};
+    struct dn_estimate white;
+    struct dn_estimate corrected;
+
+    dn_whitebox (&c, &white);
+    if (dn_predict (&predictor, &c, &run->device, 1, &corrected, err) < 0) {
+        dn_graph_free (&run->graph);
+        return -1;
+    }
+    run->step_residual = log (corrected.step_s.p50 / white.step_s.p50);
+    run->memory_residual = log (corrected.gpu_mem.p50 / white.gpu_mem.p50);
+    run->power_residual = log (corrected.power_w / white.power_w);
+    return 0;
+}
+
+static int check_run (const struct dn_run_case *found, struct dn_err *err)
+{
+    const struct dn_run *run = &found->run;
+
+    if (found->device->generation->host)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "gpu: %s is a CPU, whose runs do not apply to GPUs",
+                           found->device->name);
+    if (isnan (run->step_ms) && isnan (run->peak_mem_gb) && isnan (run->power_w))
+        return dn_err_set (
+            err, DN_E_RANGE, "nothing was measured: no step_ms, peak_mem_gb, power_w");
+    return 0;
+}
+
+/* Read one run, whose graph the caller frees. -1 with the reason why it is of no use.
+ */
+static int read_run (const struct dn_row *row,
+                     const struct dn_site *site,
+                     struct dn_site_run *run,
+                     struct dn_err *err)
+{
+    struct dn_run_case found = {.device = NULL};
+
+    if (dn_run_case_read (row,
+                          DN_RUN_JUDGE,
+                          &site->catalogue,
+                          &site->datasets,
+                          &site->networks,
+                          &found,
+                          err)
+            < 0
+        || check_run (&found, err) < 0) {
+        dn_run_case_free (&found);
+        return -1;
+    }
+    *run =
+        (struct dn_site_run){.user = dn_run_user (found.run.user, &dn_people_of_system),
+                             .spec = found.spec,
+                             .graph = found.graph,
+                             .device = found.device,
+                             .cpus_per_gpu = dn_run_known (found.run.cores_per_gpu),
+                             .step_s = dn_run_known (found.run.step_ms) * 1e-3,
+                             .gpu_mem = dn_run_known (found.run.peak_mem_gb) * DN_GIB,
+                             .memory_count = dn_run_memory_count (&found.run),
+                             .power_w = dn_run_known (found.run.power_w)};
+    return 0;
+}
+
+static int take_site_row (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    struct work *work = context;
+    struct dn_site_run run;
+    struct dn_err why = {0};
+
+    if (dn_run_check (row, err) < 0)
+        return -1;
+    work->n_rows++;
+    if (read_run (row, work->site, &run, &why) == 0
+        && set_residuals (work, &run, &why) == 0) {
+        if (work->reading.user)
+            run.user = dn_run_user (work->reading.user, NULL);
+        return dn_site_fit_add (work->fit, &run, err);
+    }
+    if (why.code == DN_E_NOMEM)
+        return dn_err_set (err, DN_E_NOMEM, "%s", why.text);
+    if (work->n_skipped++ < REASONS_MAX)
+        dn_complain ("line %lld is left out: %s", (long long) row->line, why.text);
+    return 0;
+}
+
+static void show_rows (struct dn_span piece, double share, void *context)
+{
+    struct work *work = context;
+
+    (void) piece;
+    dn_progress_show (&work->progress, work->n_rows, share);
+}
+
+static int read_tables (struct work *work, struct dn_err *err)
+{
+    int rc = 0;
+
+    work->reading =
+        (struct dn_reading){.row = take_site_row, .piece = show_rows, .context = work};
+    work->progress = dn_progress_begin ("rows");
+    for (int i = 0; i < work->call->n_site_tables && rc == 0; i++)
+        rc = dn_read_runs (work->call->site_tables[i], &work->reading, err);
+    dn_progress_end (&work->progress);
+    if (work->n_skipped > REASONS_MAX)
+        dn_complain ("%lld more rows are left out",
+                     (long long) (work->n_skipped - REASONS_MAX));
+    if (rc == 0 && work->n_skipped == work->n_rows)
+        return dn_err_set (
+            err, DN_E_RANGE, "%s: no row is a usable run", work->call->site_tables[0]);
+    return rc;
+}
+
+/* --- the bundle ------------------------------------------------------------------ */
+
+/* Names may contain '/', and the reader refuses keys with escapes. */
+#define PLAIN (JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
+#define PRETTY                                                                         \
+    (JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
+
+/* The base's files with site.json in its place, and the manifest at the end. */
+struct made {
+    struct dn_output outputs[DN_BUNDLE_FILES_MAX + 2];
+    char *texts[DN_BUNDLE_FILES_MAX + 2]; /* owned */
+    int n;
+};
+
+static void free_made (struct made *made)
+{
+    for (int i = 0; i < made->n; i++)
+        free (made->texts[i]);
+}
+
+/* Owns 'text' from now on. */
+static void add_output (struct made *made, const char *name, char *text, size_t len)
+{
+    made->outputs[made->n] = (struct dn_output){name, {text, len}};
+    made->texts[made->n++] = text;
+}
+
+static int add_document (struct made *made,
+                         const char *name,
+                         struct json_object *document,
+                         int flags,
+                         struct dn_err *err)
+{
+    const char *written = json_object_to_json_string_ext (document, flags);
+    char *text = NULL;
+    int len = written ? asprintf (&text, "%s\n", written) : -1;
+
+    if (len < 0)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    add_output (made, name, text, (size_t) len);
+    return 0;
+}
+
+static int copy_files (const struct dn_site *site,
+                       struct made *made,
+                       struct dn_err *err)
+{
+    for (int i = 0; i < site->bundle->n_files; i++) {
+        const char *name = site->bundle->files[i].name;
+        char *text;
+        size_t len;
+
+        if (strcmp (name, TUNING) == 0)
+            continue;
+        if (dn_load_member (site->bundle_dir, name, &text, &len, err) < 0)
+            return -1;
+        add_output (made, name, text, len);
+    }
+    return 0;
+}
+
+/* The base's manifest with an entry for site.json. */
+static int add_manifest (const struct dn_site *site,
+                         struct made *made,
+                         struct dn_err *err)
+{
+    struct dn_span tuning = made->outputs[made->n - 1].text;
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    dn_cleanup (dn_json_free) struct json_object *manifest = NULL;
+    struct json_object *entry;
+    struct json_object *files;
+    size_t len;
+
+    if (dn_load_member (site->bundle_dir, DN_BUNDLE_MANIFEST, &text, &len, err) < 0)
+        return -1;
+    manifest = dn_json_read (
+        (struct dn_span){text, len}, DN_BUNDLE_DEPTH_MAX, DN_MANIFEST_VALUES_MAX, err);
+    files = manifest ? dn_json_need_object (manifest, "files", err) : NULL;
+    if (!files)
+        return dn_err_wrap (err, "%s/%s", site->bundle_dir, DN_BUNDLE_MANIFEST);
+    entry = json_object_new_object ();
+    json_object_object_add (
+        entry, "bytes", json_object_new_int64 ((int64_t) tuning.len));
+    json_object_object_add (
+        entry, "sha256", json_object_new_string (dn_digest_of (tuning).hex));
+    json_object_object_del (files, TUNING);
+    json_object_object_add (files, TUNING, entry);
+    return add_document (made, DN_BUNDLE_MANIFEST, manifest, PLAIN, err);
+}
+
+/* Read the new bundle as the plugin will, before it is written, because the base may
+ * have changed meanwhile.
+ */
+static int check_made (const struct made *made, struct dn_err *err)
+{
+    struct dn_bundle *bundle = dn_bundle_open (made->outputs[made->n - 1].text, err);
+    int rc = bundle ? 0 : -1;
+
+    for (int i = 0; i < made->n - 1 && rc == 0; i++)
+        rc = dn_bundle_add (bundle, made->outputs[i].name, made->outputs[i].text, err);
+    if (rc == 0)
+        rc = dn_bundle_close (bundle, err);
+    dn_bundle_free (bundle);
+    return rc;
+}
+
+static int write_tuned (const struct work *work,
+                        struct json_object *tuning,
+                        struct dn_err *err)
+{
+    dn_cleanup (free_made) struct made made = {.n = 0};
+
+    if (copy_files (work->site, &made, err) < 0
+        || add_document (&made, TUNING, tuning, PRETTY, err) < 0
+        || add_manifest (work->site, &made, err) < 0 || check_made (&made, err) < 0)
+        return -1;
+    return dn_directory_write (&work->call->out, made.outputs, made.n, err);
+}
+
+/* --- showing --------------------------------------------------------------------- */
+
+static void add_devices (struct dn_grid *grid, const struct dn_scales *devices)
+{
+    for (int i = 0; i < devices->n_rows; i++) {
+        const struct dn_scale *scale = &devices->rows[i];
+
+        dn_grid_add (grid, "device %s", scale->name);
+        dn_grid_add (grid, "%.3f", scale->scale);
+        dn_grid_add (grid, "1");
+        dn_grid_add (grid, "%.0f %%", 100 * scale->sigma);
+        dn_grid_add (grid, "%lld", (long long) scale->runs);
+    }
+}
+
+/* Are these runs of one user and application? */
+static bool same_group (const struct dn_past *a, const struct dn_past *b)
+{
+    return a->user == b->user
+           && strcmp (a->trace.application, b->trace.application) == 0;
+}
+
+/* The mean factor of a user's runs of an application, and how far they are from it. */
+static void add_applications (struct dn_grid *grid, const struct dn_history *history)
+{
+    int end;
+
+    for (int first = 0; first < history->n; first = end) {
+        const struct dn_past *run = &history->runs[first];
+        double sum = 0;
+        double squares = 0;
+        double mean;
+
+        for (end = first; end < history->n && same_group (run, &history->runs[end]);
+             end++) {
+            sum += history->runs[end].error;
+            squares += history->runs[end].error * history->runs[end].error;
+        }
+        mean = sum / (end - first);
+        if (run->user >= 0)
+            dn_grid_add (grid,
+                         "application %s of user %lld",
+                         run->trace.application,
+                         (long long) run->user);
+        else
+            dn_grid_add (grid, "application %s", run->trace.application);
+        dn_grid_add (grid, "%.3f", exp (mean));
+        dn_grid_add (grid, "1");
+        dn_grid_add (grid,
+                     "%.0f %%",
+                     100 * sqrt (fmax (squares / (end - first) - mean * mean, 0)));
+        dn_grid_add (grid, "%d", end - first);
+    }
+}
+
+/* The spread of a run, 'own' being that of its application. */
+static double spread_left (const struct dn_history *history, double own)
+{
+    double shared = own > 0 ? history->shared : 0;
+    double noise = history->likeness.noise;
+
+    return history->level * sqrt (own * own + shared * shared + noise * noise);
+}
+
+static int print_tuning (const struct dn_tuning *tuning)
+{
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of ("LEARNED|VALUE>|SHIPPED>|SURE TO>|RUNS>");
+    int exit_code;
+
+    for (int i = 0; i < DN_CONSTANT_FIELDS; i++) {
+        if (!tuning->tuned[i].set)
+            continue;
+        dn_grid_add (&grid, "%s", dn_constant_fields[i].name);
+        dn_grid_add (&grid, "%.4g", dn_constant_get (&tuning->constants, i));
+        dn_grid_add (&grid, "%.4g", tuning->tuned[i].shipped);
+        dn_grid_add (&grid, "%.0f %%", 100 * tuning->tuned[i].sigma);
+        dn_grid_add (&grid, "-");
+    }
+    add_devices (&grid, &tuning->devices);
+    if (tuning->history)
+        add_applications (&grid, tuning->history);
+    exit_code = dn_grid_print (&grid);
+    if (tuning->history)
+        printf (
+            "\nRemaining spread: %.0f %% where a run of the application is like this "
+            "one, %.0f %% where none is\n",
+            100 * spread_left (tuning->history, 0),
+            100 * spread_left (tuning->history, tuning->history->likeness.spread));
+    return exit_code;
+}
+
+static void print_site_json (const struct work *work, struct json_object *tuning)
+{
+    dn_cleanup (dn_json_free) struct json_object *document = json_object_new_object ();
+
+    dn_json_add_text (document, "bundle", work->call->out.path);
+    dn_json_add_count (document, "rows", work->n_rows);
+    dn_json_add_count (document, "used", work->n_rows - work->n_skipped);
+    json_object_object_add (document, "site", json_object_get (tuning));
+    dn_json_print (document);
+}
+
+static int solve_site (struct work *work, struct dn_tuning **tuning, struct dn_err *err)
+{
+    work->fit = dn_site_fit_new ();
+    if (!work->fit)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    if (read_tables (work, err) < 0)
+        return -1;
+    *tuning = dn_site_fit_solve (work->fit, err);
+    return *tuning ? 0 : -1;
+}
+
+/* Read the runs, fit them, write the bundle and print a summary. It starts from the
+ * bundle of 'site', whose tuning is removed. Return an enum dn_exit; errors are
+ * printed.
+ */
+static int train_site (struct dn_site *site, const struct call *call, bool json)
+{
+    dn_cleanup (free_work) struct work work = {.site = site, .call = call};
+    dn_cleanup (free_tuning) struct dn_tuning *tuning = NULL;
+    dn_cleanup (dn_json_free) struct json_object *document = NULL;
+    struct dn_err err = {0};
+
+    if (!site->bundle) {
+        dn_err_set (
+            &err, DN_E_RANGE, "--site: no bundle to start from, expected --base");
+        return dn_fail (DN_EXIT_DATA, &err);
+    }
+    dn_tuning_free (site->bundle->tuning);
+    site->bundle->tuning = NULL;
+    if (dn_directory_check (&call->out, &err) < 0
+        || solve_site (&work, &tuning, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    document = dn_tuning_write (tuning);
+    if (!document || write_tuned (&work, document, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    if (!json)
+        return print_tuning (tuning);
+    print_site_json (&work, document);
+    return DN_EXIT_DONE;
+}
+
 /* Fit a site's runs around the bundle that is configured or named. */
 static int fit_site (struct dn_options *given, const struct call *call)
 {
-    const struct dn_site_train fit = {.tables = call->site_tables,
-                                      .n_tables = call->n_site_tables,
-                                      .out = call->out,
-                                      .json = given->json};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
 
     if (call->base)
         dn_options_model (given, call->base);
     site = dn_options_site (given, NULL);
-    return site ? dn_site_train (site, &fit) : given->exit_code;
+    return site ? train_site (site, call, given->json) : given->exit_code;
 }
 
 static int run (struct dn_options *given)

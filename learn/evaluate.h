@@ -1,6 +1,6 @@
 /* evaluate.h - compare predictions with measured runs
  *
- * In: rows that are measured runs (measured_run.h). Out: the figures of 'dnnest
+ * In: rows that are measured runs (run_spec.h). Out: the figures of 'dnnest
  * evaluate' (dnnest-dev(1)). A metric whose cell is empty is left out. Memory is
  * bounded (score.h).
  *

@@ -1,6 +1,6 @@
 /* runs.h - the measured runs that are learned from
  *
- * In: rows that are measured runs (measured_run.h). A 'censored' run was killed at its
+ * In: rows that are measured runs (run_spec.h). A 'censored' run was killed at its
  * limit, so its step_ms is a lower limit of the step time. Out: features and ln
  * (measured / white box) of each run, with the constants that ship. Memory is bounded:
  * of a table longer than 'max' rows an even random sample is kept (reservoir), drawn by
@@ -11,8 +11,8 @@
 #ifndef DN_RUNS_H
 #define DN_RUNS_H
 
-#include "learn/families.h"
-#include "learn/measured_run.h"
+#include "learn/run_spec.h"
+#include "learn/table.h"
 #include "predict/bundle.h"
 
 /* 350 bytes each. More rows do not make better trees: rows of one model are similar. */
@@ -80,5 +80,37 @@ int dn_runs_add (struct dn_runs *runs,
  * without memory.
  */
 int *dn_runs_with (const struct dn_runs *runs, enum dn_quantity quantity, int *n);
+
+#define DN_FAMILIES_MAX 256
+
+/* One pattern: '*' matches any text, also none. */
+struct dn_family {
+    char column[16];
+    char pattern[DN_NAME_MAX];
+    char name[DN_NAME_MAX];
+};
+
+/* Rows of sources that share code, and of models that are alike, are not independent:
+ * to judge a prediction on rows that nothing has seen, all of a family are left out
+ * (learn/data/families.csv). The table has the columns 'column' (source or group),
+ * 'pattern' and 'family'. The first pattern of the column that matches counts; the
+ * family '=' is the value itself.
+ */
+struct dn_families {
+    struct dn_family rows[DN_FAMILIES_MAX];
+    int n;
+};
+
+/* A dn_row_f, with the families as context: add a row. -1 with 'err' where a cell is
+ * missing or too long, or if there are too many rows.
+ */
+int dn_families_add (const struct dn_row *row, void *context, struct dn_err *err);
+
+/* The family of a value of a column: 'value' itself if no pattern matches. Valid as
+ * long as 'families' and 'value'.
+ */
+const char *dn_family_of (const struct dn_families *families,
+                          const char *column,
+                          const char *value);
 
 #endif

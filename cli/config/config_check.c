@@ -133,6 +133,11 @@ static void report_to (const struct search *search,
 
 /* --- rules ----------------------------------------------------------------------- */
 
+/* The plugin loads a file whose rules contradict each other, which leave jobs
+ * unchanged, and reports in its log one that cannot be written. An admin who checks the
+ * file wants to know before.
+ */
+
 /* 'where' is "", or the Policy line whose rules these are, with those of the site. */
 static void check_rules (const struct search *search,
                          const struct dn_rules *rules,

@@ -197,7 +197,8 @@ int dn_report_judged (const struct dn_report *report)
 {
     static const char *const names[] = {"without history", "with history", "all"};
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
-        "PREDICTED TIME|JOBS>|KNOWN OF>|MEDIAN ERROR>|WITHIN BOUND>|PROMISED>|WITHIN 95 %>");
+        "PREDICTED TIME|JOBS>|KNOWN OF>|MEDIAN ERROR>|WITHIN BOUND>|PROMISED>|"
+        "WITHIN 95 %>");
 
     for (int i = 0; i < DN_N_SUMS_OF; i++) {
         struct dn_sums_judged *judged = &report->sums->judged[i];
@@ -247,7 +248,8 @@ static void add_effect (struct dn_grid *grid,
 int dn_report_effects (const struct dn_report *report)
 {
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
-        "AGAINST CONTROL GROUP|JOBS>|CONTROL>|CHANGED>|EFFECT (95 % INTERVAL)>|APPS>|NEEDS>");
+        "AGAINST CONTROL GROUP|JOBS>|CONTROL>|CHANGED>|EFFECT (95 % INTERVAL)>|"
+        "APPS>|NEEDS>");
 
     for (int i = 0; i < DN_N_EFFECTS; i++) {
         struct dn_effect effect = dn_sums_effect (report->sums, (enum dn_effect_of) i);

@@ -19,7 +19,7 @@ compile() {
     local name=$1 source objects=${DNNEST_BENCH_OBJECTS:-$build} sources=() linked=()
     local libraries=() flags
     for source in "$top"/tests/bench/{"$name",bench,step_fit}.c \
-        "$top"/learn/{families,measured_run,reals,run_spec,runs,score,table}.c \
+        "$top"/learn/{reals,run_spec,runs,score,table}.c \
         "$top"/model/{base,spec,request,hardware,graph,graph/zoo,predict}/*.c "${@:2}"; do
         case $source in
             -[lL]*) libraries+=("$source") ;;

@@ -4,7 +4,7 @@
  * learned from, and read as a run of the site. The table is read in two pieces and in
  * one, with the same result.
  *
- * Aims at: learn/table.c learn/measured_run.c learn/run_spec.c learn/evaluate.c
+ * Aims at: learn/table.c learn/run_spec.c learn/evaluate.c
  * learn/runs.c learn/score.c
  *
  * SPDX-License-Identifier: GPL-2.0-or-later

@@ -5,7 +5,7 @@
 #include "unit.h"
 
 #include "learn/evaluate.h"
-#include "learn/families.h"
+#include "learn/runs.h"
 #include "scene.h"
 
 #define ROW_MAX (1024 * 1024)
