@@ -15,8 +15,7 @@
 #include "learn/boost.h"
 #include "learn/parts.h"
 
-/* --- members: one whose value cannot be allocated is null, which readers refuse
- * -------- */
+/* A member whose value cannot be allocated is null, which readers refuse. */
 
 static void add_text (struct json_object *to, const char *key, const char *text)
 {

@@ -6,12 +6,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/fields.h"
 #include "common.h"
 #include "jobs/accounting.h"
 #include "jobs/finished.h"
@@ -37,6 +39,104 @@ struct reader {
     struct dn_progress progress;
     struct dn_err *err;
 };
+
+/* --- their nodes -------------------------------------------------------------------
+ */
+
+static int add_event (struct dn_nodes_past *nodes,
+                      const struct dn_node_event *event,
+                      struct dn_err *err)
+{
+    if (dn_rows_grow (&nodes->events, nodes->n, sizeof (*nodes->events), err) < 0)
+        return -1;
+    nodes->events[nodes->n++] = *event;
+    return 0;
+}
+
+/* Add a job; 'type' is the index of its GPU type, -1 without GPUs. One whose node is
+ * not known is left out. -1 with 'err'.
+ */
+static int add_to_nodes (struct dn_nodes_past *nodes,
+                         const struct dn_finished *job,
+                         int type,
+                         struct dn_err *err)
+{
+    int64_t n = job->nodes > 1 ? job->nodes : 1;
+    struct dn_node_event event = {.at_s = job->start_s, .type = (int16_t) type};
+
+    if (job->host[0] == '\0' || job->start_s <= 0 || job->end_s <= job->start_s)
+        return 0;
+    event.node = dn_app_key_of_user (0, job->host);
+    event.cpus = (int32_t) (job->cpus > 0 ? job->cpus / n : 0);
+    event.gpus = (int16_t) (job->gpus > 0 ? job->gpus / n : 0);
+    event.mem_gb = (float) (job->mem_gb > 0 ? job->mem_gb / (double) n : 0);
+    if (add_event (nodes, &event, err) < 0)
+        return -1;
+    event.at_s = job->end_s;
+    event.cpus = -event.cpus;
+    event.gpus = (int16_t) -event.gpus;
+    event.mem_gb = -event.mem_gb;
+    return add_event (nodes, &event, err);
+}
+
+static int by_node (const void *left, const void *right)
+{
+    const struct dn_node_event *a = left;
+    const struct dn_node_event *b = right;
+
+    if (a->node != b->node)
+        return a->node < b->node ? -1 : 1;
+    return (a->at_s > b->at_s) - (a->at_s < b->at_s);
+}
+
+/* One node: each idle GPU needs at least a CPU and a GiB of memory. */
+static void add_node (const struct dn_node_event *events,
+                      int64_t n,
+                      const struct dn_sim_pool *pool,
+                      struct dn_idle_hours *hours)
+{
+    double cpus = 0;
+    double gpus = 0;
+    double mem_gb = 0;
+
+    for (int64_t i = 0; i + 1 < n; i++) {
+        double h = (double) (events[i + 1].at_s - events[i].at_s) / 3600;
+        double idle;
+        double free_gb;
+
+        cpus += events[i].cpus;
+        gpus += events[i].gpus;
+        mem_gb += (double) events[i].mem_gb;
+        idle = fmax (0, (double) pool->gpus - gpus);
+        free_gb = floor (fmax (0, (double) pool->mem_mb / 1024 - mem_gb));
+        hours->idle += idle * h;
+        if (pool->cpus > 0)
+            hours->without_cpus +=
+                fmax (0, idle - fmax (0, (double) pool->cpus - cpus)) * h;
+        if (pool->mem_mb > 0)
+            hours->without_memory += fmax (0, idle - free_gb) * h;
+    }
+}
+
+struct dn_idle_hours dn_nodes_past_idle (struct dn_nodes_past *nodes,
+                                         const struct dn_sim_pool *const pools[])
+{
+    struct dn_idle_hours hours = {.idle = 0};
+
+    if (nodes->n > 0)
+        qsort (nodes->events, (size_t) nodes->n, sizeof (*nodes->events), by_node);
+    for (int64_t from = 0, to; from < nodes->n; from = to) {
+        const struct dn_node_event *events = &nodes->events[from];
+        int type = -1;
+
+        for (to = from; to < nodes->n && nodes->events[to].node == events->node; to++)
+            if (type < 0)
+                type = nodes->events[to].type;
+        if (type >= 0 && pools[type])
+            add_node (events, to - from, pools[type], &hours);
+    }
+    return hours;
+}
 
 /* --- a job ------------------------------------------------------------------------ */
 
@@ -103,7 +203,7 @@ static int take_job (struct reader *reader, const struct dn_finished *ended)
         return 0;
     if (!counts (&job)) {
         jobs->n_others++;
-        return dn_nodes_past_add (&jobs->nodes, &job, -1, reader->err);
+        return add_to_nodes (&jobs->nodes, &job, -1, reader->err);
     }
     snprintf (number, sizeof (number), "%" PRId64, jobs->n + 1);
     if (job.raw_id == DN_UNSET)
@@ -119,8 +219,7 @@ static int take_job (struct reader *reader, const struct dn_finished *ended)
     write_app (&job, app);
     job.app = app;
     job.spec = "auto";
-    if (dn_nodes_past_add (&jobs->nodes, &job, add_type (jobs, job.gpu), reader->err)
-        < 0)
+    if (add_to_nodes (&jobs->nodes, &job, add_type (jobs, job.gpu), reader->err) < 0)
         return -1;
     dn_progress_show (&reader->progress, ++jobs->n, -1);
     if (dn_store_add (jobs->store, &job, reader->err) < 0)
@@ -729,7 +828,7 @@ void dn_past_jobs_free (struct dn_past_jobs *jobs)
     char path[PATH_MAX + 16];
 
     dn_store_close (jobs->store);
-    dn_nodes_past_free (&jobs->nodes);
+    free (jobs->nodes.events);
     for (size_t i = 0; jobs->dir[0] != '\0' && i < DN_N_ELEMENTS (files); i++) {
         snprintf (path, sizeof (path), "%s/%s", jobs->dir, files[i]);
         unlink (path);

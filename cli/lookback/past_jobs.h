@@ -14,8 +14,38 @@
 #include <limits.h>
 
 #include "base/limits.h"
+#include "jobs/finished.h"
 #include "jobs/store.h"
-#include "lookback/nodes_past.h"
+#include "replay/replay_queue.h"
+
+/* A job that begins or ends on a node. */
+struct dn_node_event {
+    uint64_t node; /* its name, hashed */
+    int64_t at_s;
+    float mem_gb;
+    int32_t cpus;
+    int16_t gpus;
+    int16_t type; /* -1: no GPU */
+};
+
+struct dn_nodes_past {
+    struct dn_node_event *events; /* owned */
+    int64_t n;
+};
+
+struct dn_idle_hours {
+    double idle; /* from the first to the last event of each node with GPUs */
+    double without_cpus;
+    double without_memory;
+};
+
+/* Replay the nodes. 'pools' has that of each type, NULL where it is not known. Out: GPU
+ * hours idle, and of these those for which there was no CPU (no GiB of memory) left
+ * beside. Of a job of several nodes only the first is known, so that these are the
+ * least that there were.
+ */
+struct dn_idle_hours dn_nodes_past_idle (struct dn_nodes_past *nodes,
+                                         const struct dn_sim_pool *const pools[]);
 
 struct dn_past_source {
     const char *table; /* "-": stdin; NULL: sacct */

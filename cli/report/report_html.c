@@ -14,9 +14,7 @@
 #include "report/page.h"
 #include "report/when.h"
 
-/* --- the first screen
- * -----------------------------------------------------------------
- */
+/* --- the first screen ------------------------------------------------------------- */
 
 static bool any_unknown (const struct dn_report *report)
 {
