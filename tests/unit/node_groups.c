@@ -7,8 +7,7 @@
 #include "watch/lists.h"
 #include "watch/node_groups.h"
 
-/* --- GPUs --------------------------------------------------------------------------
- */
+/* --- GPUs ------------------------------------------------------------------------- */
 
 TEST ("GPUs of nodes and jobs are read")
 {
@@ -107,8 +106,7 @@ TEST ("a text with many types is bounded")
     assert_int_equal (dn_gres_read (text).n_gpus, DN_GRES_TYPES_MAX);
 }
 
-/* --- lists of nodes ------------------------------------------------------------------
- */
+/* --- lists of nodes --------------------------------------------------------------- */
 
 TEST ("names of a list are found")
 {
@@ -165,8 +163,7 @@ TEST ("texts keep their numbers")
     assert_int_equal (dn_interned_find (&interned, "m"), -1);
 }
 
-/* --- groups --------------------------------------------------------------------------
- */
+/* --- groups ----------------------------------------------------------------------- */
 
 static const struct dn_link_node a100 = {
     .name = "a1",

@@ -60,17 +60,15 @@ TEST ("an opened request is the same request")
 
 TEST ("the record has the types and what selects them")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice = scene_advise (OPEN, &job);
+    struct dn_advice *advice = SCENE_ADVICE (OPEN, );
 
     assert_contains (
         advice->patch.record,
         "\"open\":[{\"gpu\":\"a100\",\"features\":\"ampere\",\"slow\":100},"
         "{\"gpu\":\"v100\",\"features\":\"volta\",\"slow\":1");
     assert_null (strstr (advice->patch.record, "cap_s"));
-    job.partition = "gpu-a100";
-    job.time_limit_min = 600;
-    advice = scene_advise (OPEN, &job);
+    advice =
+        SCENE_ADVICE (OPEN, (job.partition = "gpu-a100", job.time_limit_min = 600));
     assert_contains (advice->patch.record,
                      "{\"gpu\":\"v100\",\"partition\":\"gpu-v100\",\"slow\":1");
 }
@@ -176,9 +174,8 @@ TEST ("a limit means work")
 /* The job moves at once; its limit is as much longer, if it is not lowered. */
 TEST ("a moved job has the time for the same work")
 {
-    struct dn_job job = scene_job ();
     struct dn_advice *advice =
-        scene_advise ("Mode=enforce TimeLimit=keep GpuType=choose", &job);
+        SCENE_ADVICE ("Mode=enforce TimeLimit=keep GpuType=choose", );
     double factor = dn_open_factor (advice->decision.open[1].slow);
 
     assert_non_null (advice->decision.gpu);

@@ -287,12 +287,10 @@ TEST ("a long record loses what it can spare")
 
 TEST ("what the plugin writes is read")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
+    struct dn_advice *advice =
+        SCENE_ADVICE ("Mode=enforce\nTimeLimit=limit", job.signal_s = 120);
     struct dn_recorded r;
 
-    job.signal_s = 120;
-    advice = scene_advise ("Mode=enforce\nTimeLimit=limit", &job);
     READ (advice->patch.record, r);
     assert_true (r.changed);
     assert_int_equal (r.asked_s, 86400);

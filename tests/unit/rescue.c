@@ -114,8 +114,7 @@ int dn_link_release (struct dn_link *link, const char *name, struct dn_err *err)
     return call (link, "R", err);
 }
 
-/* --- scenes -------------------------------------------------------------------------
- */
+/* --- scenes ----------------------------------------------------------------------- */
 
 static const char record[] =
     "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\",\"req\":{\"time_s\":36000,"

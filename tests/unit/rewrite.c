@@ -65,19 +65,16 @@ static void assert_number (const struct dn_advice *advice,
     assert_int_equal (edit->new_number, new_number);
 }
 
+#define ENFORCED(changes) SCENE_ADVICE ("Mode=enforce", changes)
+
 TEST ("all five places of the CPU count are edited")
 {
     const char *const env[] = {
         "PATH=/bin", "SLURM_CPUS_PER_TASK=80", "SLURM_TRES_PER_TASK=cpu=80"};
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
-    int64_t cpus;
+    struct dn_advice *advice =
+        ENFORCED ((job.tres[DN_GPU_PER_TASK] = "cpu=80", job.env = env, job.n_env = 3));
+    int64_t cpus = advice->decision.cpus_per_task;
 
-    job.tres[DN_GPU_PER_TASK] = "cpu=80";
-    job.env = env;
-    job.n_env = 3;
-    advice = scene_advise ("Mode=enforce", &job);
-    cpus = advice->decision.cpus_per_task;
     assert_in_range (cpus, 8, 79);
     assert_number (advice, DN_FIELD_CPUS_PER_TASK, 80, cpus);
     assert_number (advice, DN_FIELD_MIN_CPUS, 80, cpus);
@@ -93,15 +90,6 @@ TEST ("all five places of the CPU count are edited")
                  "SLURM_CPUS_PER_TASK=80",
                  unit_text ("SLURM_CPUS_PER_TASK=%d", (int) cpus));
 }
-
-/* The advice with Mode=enforce on the scene's job with these changes. */
-#define ENFORCED(changes)                                                              \
-    ({                                                                                 \
-        struct dn_job job = scene_job ();                                              \
-                                                                                       \
-        changes;                                                                       \
-        scene_advise ("Mode=enforce", &job);                                           \
-    })
 
 TEST ("a larger minimum per node is the user's own")
 {
@@ -218,8 +206,7 @@ TEST ("jobs describe themselves where the rules and their users let them")
 
 TEST ("the user gets one line")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice = scene_advise ("Mode=enforce", &job);
+    struct dn_advice *advice = ENFORCED ();
     const char *text = advice->patch.user_text;
 
     assert_int_equal (strncmp (text, "dnnest: time 1-00:00:00 -> ", 27), 0);
@@ -229,16 +216,13 @@ TEST ("the user gets one line")
     assert_contains (text, "(resnet50, 20 epochs: likely ");
     assert_contains (text, "; opt out: --comment=dnnest:off)");
     assert_null (strchr (text, '\n'));
-    advice = scene_advise ("Mode=enforce\nMessage=never", &job);
+    advice = SCENE_ADVICE ("Mode=enforce\nMessage=never", );
     assert_string_equal (advice->patch.user_text, "");
-    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
-                  "epochs=20,dataset=imagenet,name=mine";
-    advice = scene_advise ("Mode=enforce", &job);
+    advice = ENFORCED (job.comment = unit_text ("%s,name=mine", job.comment));
     assert_contains (advice->patch.user_text, "(mine, 20 epochs: likely ");
     assert_contains (scene_log, " model=mine ");
-    job = scene_job ();
-    job.tres[DN_GPU_PER_NODE] = NULL;
-    advice = scene_advise ("Mode=enforce\nMessage=always", &job);
+    advice =
+        SCENE_ADVICE ("Mode=enforce\nMessage=always", job.tres[DN_GPU_PER_NODE] = NULL);
     assert_contains (advice->patch.user_text, "job unchanged (no GPU was requested)");
 }
 
@@ -255,8 +239,7 @@ static int64_t number_at (struct json_object *object, const char *part, const ch
 
 TEST ("the record holds the original request")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice = scene_advise ("Mode=enforce", &job);
+    struct dn_advice *advice = ENFORCED ();
     const struct dn_edit *edit = find_edit (advice, DN_FIELD_ADMIN_COMMENT, NULL);
     struct json_object *record = json_tokener_parse (edit->new_text);
 
@@ -283,16 +266,12 @@ TEST ("the record holds the original request")
 
 TEST ("the record is appended and can be switched off")
 {
-    struct dn_job job = scene_job ();
-    struct dn_advice *advice;
-    const struct dn_edit *edit;
+    struct dn_advice *advice = ENFORCED (job.admin_comment = "older plugin's note");
+    const struct dn_edit *edit = find_edit (advice, DN_FIELD_ADMIN_COMMENT, NULL);
 
-    job.admin_comment = "older plugin's note";
-    advice = scene_advise ("Mode=enforce", &job);
-    edit = find_edit (advice, DN_FIELD_ADMIN_COMMENT, NULL);
     assert_string_equal (edit->old_text, "older plugin's note");
     assert_int_equal (strncmp (edit->new_text, "older plugin's note {", 21), 0);
-    advice = scene_advise ("Record=none", &job);
+    advice = SCENE_ADVICE ("Record=none", );
     assert_int_equal (advice->patch.n_edits, 0);
     assert_int_equal (strncmp (advice->patch.record, "{\"dnnest\":1,", 12), 0);
 }

@@ -78,25 +78,23 @@ static void free_site (void *site)
 static struct dn_site *site_of (const char *lines, const char *conf)
 {
     struct dn_site *site = malloc (sizeof (*site));
-    struct dn_err err = {0};
+    struct dn_err *err = &unit_err;
 
     assert_non_null (site);
-    if (dn_site_init (site, "/hardware", "/datasets", &err) < 0
-        || dn_catalogue_add (&site->catalogue, dn_span_of (v100), "v100", false, &err)
-               < 0
-        || dn_catalogue_add (&site->catalogue, dn_span_of (a100), "a100", false, &err)
-               < 0
-        || dn_datasets_read (dn_span_of (datasets), "datasets", &site->datasets, &err)
-               < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_site_init (site, "/hardware", "/datasets", err));
+    assert_done (
+        dn_catalogue_add (&site->catalogue, dn_span_of (v100), "v100", false, err));
+    assert_done (
+        dn_catalogue_add (&site->catalogue, dn_span_of (a100), "a100", false, err));
+    assert_done (
+        dn_datasets_read (dn_span_of (datasets), "datasets", &site->datasets, err));
     /* Not the defaults: the tests see by a move that a type is fit for the job, and by
      * a limit that it may change. */
     site->rules.evidence_time = DN_TIME_NEEDS_WORDS;
     site->rules.gpu_type = DN_TYPE_CHOOSE;
     site->rules.objective = DN_OBJECTIVE_COST;
-    if (dn_site_read (site, dn_span_of (lines), "gpus", NULL, &err) < 0
-        || dn_site_read (site, dn_span_of (conf), "conf", NULL, &err) < 0)
-        fail_msg ("%s", err.text);
+    assert_done (dn_site_read (site, dn_span_of (lines), "gpus", NULL, err));
+    assert_done (dn_site_read (site, dn_span_of (conf), "conf", NULL, err));
     scene_generations (&site->catalogue);
     return site;
 }

@@ -75,8 +75,17 @@ const char *scene_record (const struct dn_advice *advice);
 bool scene_has_reason (const struct dn_advice *advice, const char *part);
 void scene_need_reason (const struct dn_advice *advice, const char *part);
 
-/* The scene's job with changes, such as job.features = "ib", is advised on, and of the
- * decision 'd' this holds, and it has a reason with that part; "": any.
+/* The advice on the scene's job with changes, such as job.features = "ib". */
+#define SCENE_ADVICE(conf, changes)                                                    \
+    ({                                                                                 \
+        struct dn_job job = scene_job ();                                              \
+                                                                                       \
+        changes;                                                                       \
+        scene_advise (conf, &job);                                                     \
+    })
+
+/* The scene's job with changes is advised on, and of the decision 'd' this holds, and
+ * it has a reason with that part; "": any.
  */
 #define SCENE_EXPECT(conf, changes, holds, part)                                       \
     do {                                                                               \

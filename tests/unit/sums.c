@@ -480,8 +480,7 @@ TEST ("own runs name the next limit")
     assert_int_equal (apps[1].limit_s, 0);
 }
 
-/* --- GPUs that are idle -------------------------------------------------------------
- */
+/* --- GPUs that are idle ----------------------------------------------------------- */
 
 static void add_use (const char *app, int64_t number, int64_t used)
 {

@@ -125,8 +125,7 @@ TEST ("every line is well-formed")
     assert_int_equal (n_samples, 3 + 4 + DN_N_TICKS - 8);
 }
 
-/* --- the files ---------------------------------------------------------------------
- */
+/* --- the files -------------------------------------------------------------------- */
 
 TEST ("both files are written")
 {

@@ -403,10 +403,7 @@ TEST (
 
 static struct dn_advice *advise (const char *comment)
 {
-    struct dn_job job = scene_job ();
-
-    job.comment = comment;
-    return scene_advise ("Mode=enforce\nMinConfidence=0\n", &job);
+    return SCENE_ADVICE ("Mode=enforce\nMinConfidence=0\n", job.comment = comment);
 }
 
 TEST ("a network of other keys is not judged, and its user gets a message")
