@@ -31,17 +31,14 @@ SLURM_SYMBOL char *slurm_get_extra_conf_path (char *name)
     return slurm_text (name);
 }
 
+#define TEXTS(_)                                                                       \
+    _ (form) _ (slurm) _ (job) _ (script) _ (comment) _ (edits) _ (why) _ (user)
+
 /* One submission of the file. Empty texts were not given. */
 struct golden {
     int line;
-    char form[TEXT_MAX];
-    char slurm[TEXT_MAX];
-    char job[TEXT_MAX];
-    char script[TEXT_MAX];
-    char comment[TEXT_MAX];
-    char edits[TEXT_MAX];
-    char why[TEXT_MAX];
-    char user[TEXT_MAX];
+#define TEXT(key) char key[TEXT_MAX];
+    TEXTS (TEXT)
 };
 
 static struct dn_site *site;
@@ -74,12 +71,8 @@ static bool next_golden (FILE *file, struct golden *golden, int *number)
             return true;
         if (golden->line == 0)
             golden->line = *number;
-        if (!take (line, "form", golden->form) && !take (line, "slurm", golden->slurm)
-            && !take (line, "job", golden->job)
-            && !take (line, "script", golden->script)
-            && !take (line, "comment", golden->comment)
-            && !take (line, "edits", golden->edits) && !take (line, "why", golden->why)
-            && !take (line, "user", golden->user))
+#define TAKE(key) || take (line, #key, golden->key)
+        if (!(false TEXTS (TAKE)))
             fail_msg ("forms.txt line %d: '%s'", *number, line);
     }
     return golden->line != 0;
@@ -203,19 +196,15 @@ static void check (struct golden *golden)
     n = cut (golden->edits, tokens);
     buf = dn_buf_on (wanted, sizeof (wanted));
     join (tokens, n, &buf);
-    if (strcmp (edits, wanted) != 0)
-        fail_msg ("forms.txt line %d: %s (%s)\nis:     %s\nwanted: %s\nlog: %s",
+    if (strcmp (edits, wanted) != 0 || !strstr (log, golden->why)
+        || !reads (&advice->patch, golden->user))
+        fail_msg ("forms.txt line %d: %s (%s)\nis:     %s\nwanted: %s\n"
+                  "log: %s\nuser: %s",
                   golden->line,
                   golden->form,
                   golden->slurm,
                   edits,
                   wanted,
-                  log);
-    if (!strstr (log, golden->why) || !reads (&advice->patch, golden->user))
-        fail_msg ("forms.txt line %d: %s (%s)\nlog:  %s\nuser: %s",
-                  golden->line,
-                  golden->form,
-                  golden->slurm,
                   log,
                   advice->patch.user_text);
     dn_advice_free (advice);

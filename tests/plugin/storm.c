@@ -26,11 +26,16 @@ enum {
 static pthread_rwlock_t conf_lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 static atomic_bool over;
 
+enum fate {
+    MOVED,
+    KEPT,
+    TORN,
+    N_FATES
+};
+
 struct tally {
     int n_jobs;
-    int n_moved;
-    int n_kept;
-    int n_torn;
+    int n[N_FATES];
 };
 
 static void judge (const job_desc_msg_t *desc, struct tally *tally)
@@ -40,12 +45,7 @@ static void judge (const job_desc_msg_t *desc, struct tally *tally)
     bool fewer = desc->cpus_per_task < 80;
 
     tally->n_jobs++;
-    if (moved && shorter && fewer)
-        tally->n_moved++;
-    else if (!moved && !shorter && !fewer)
-        tally->n_kept++;
-    else
-        tally->n_torn++;
+    tally->n[moved != shorter || moved != fewer ? TORN : moved ? MOVED : KEPT]++;
 }
 
 /* cmocka's assertions work only in its own thread: count here, assert there. slurmctld
@@ -78,7 +78,13 @@ static void bump (char *parameters)
     pthread_rwlock_unlock (&conf_lock);
 }
 
-/* Atomically, as an admin's editor does. */
+/* Atomically, as an admin's editor and dnnestd do. */
+static void replace (const char *name, const char *above, const char *text)
+{
+    write_file ("new.conf", above, text);
+    assert_int_equal (rename (scratch_path ("new.conf"), scratch_path (name)), 0);
+}
+
 static void replace_conf (const char *more)
 {
     char *text =
@@ -91,48 +97,34 @@ static void replace_conf (const char *more)
                    scratch_path (""),
                    more);
 
-    write_file ("new.conf", ENFORCE, text);
-    assert_int_equal (rename (scratch_path ("new.conf"), scratch_path ("dnnest.conf")),
-                      0);
-}
-
-/* Replace a file as dnnestd does. */
-static void replace_news (const char *name, const char *text)
-{
-    write_file ("new.conf", "", text);
-    assert_int_equal (rename (scratch_path ("new.conf"), scratch_path (name)), 0);
+    replace ("dnnest.conf", ENFORCE, text);
 }
 
 /* Both files with their present times, or cut. */
 static void change_news (int i)
 {
-    char text[1024];
+    long long now = time (NULL);
 
-    snprintf (
-        text,
-        sizeof (text),
-        "Cluster Version=1 Name=c Time=%lld Slurm=2411 SoftTimeMin=no Enforces=no\n"
-        "Group Type=v100 Gpus=4 Features=v100 Nodes=4 Up=4 Idle=0,0,0,0,%d\n"
-        "Group Type=a100 Gpus=4 Features=a100 Nodes=4 Up=4 Idle=4\n"
-        "Wait Type=a100 Gpu=%d\n"
-        "%s",
-        (long long) time (NULL),
-        i % 5,
-        i,
-        i % 3 == 2 ? "" : "End Rows=3\n");
-    replace_news ("cluster.snapshot", text);
-    snprintf (text,
-              sizeof (text),
-              "Guard Version=2 Time=%lld Interval=1\nUser Id=1000 Jobs=%d+\n%s",
-              (long long) time (NULL),
-              i + 1,
-              i % 4 == 3 ? "" : "End Users=1\n");
-    replace_news ("guard", text);
-}
-
-static void move_log (void)
-{
-    rename (scratch_path ("log.jsonl"), scratch_path ("log.moved"));
+    replace (
+        "cluster.snapshot",
+        "",
+        unit_text (
+            "Cluster Version=1 Name=c Time=%lld Slurm=2411 SoftTimeMin=no Enforces=no\n"
+            "Group Type=v100 Gpus=4 Features=v100 Nodes=4 Up=4 Idle=0,0,0,0,%d\n"
+            "Group Type=a100 Gpus=4 Features=a100 Nodes=4 Up=4 Idle=4\n"
+            "Wait Type=a100 Gpu=%d\n"
+            "%s",
+            now,
+            i % 5,
+            i,
+            i % 3 == 2 ? "" : "End Rows=3\n"));
+    replace (
+        "guard",
+        "",
+        unit_text ("Guard Version=2 Time=%lld Interval=1\nUser Id=1000 Jobs=%d+\n%s",
+                   now,
+                   i + 1,
+                   i % 4 == 3 ? "" : "End Users=1\n"));
 }
 
 static void make_weather (void)
@@ -150,7 +142,7 @@ static void make_weather (void)
         change_news (i);
         if (i % 50 == 10) {
             lines += count_lines ("log.moved", "");
-            move_log ();
+            rename (scratch_path ("log.jsonl"), scratch_path ("log.moved"));
         }
     }
     print_message ("%d lines in logs moved away before the last\n", lines);
@@ -174,17 +166,17 @@ TEST ("jobs are whole, and every decision is accounted for")
     for (int i = 0; i < N_THREADS; i++) {
         pthread_join (threads[i], NULL);
         all.n_jobs += tallies[i].n_jobs;
-        all.n_moved += tallies[i].n_moved;
-        all.n_kept += tallies[i].n_kept;
-        all.n_torn += tallies[i].n_torn;
+        for (int fate = 0; fate < N_FATES; fate++)
+            all.n[fate] += tallies[i].n[fate];
     }
     replace_conf ("");
     bump (NULL);
     reconfigure ();
     stop_plugin ();
-    print_message ("%d jobs, %d moved, %d kept\n", all.n_jobs, all.n_moved, all.n_kept);
-    assert_int_equal (all.n_torn, 0);
-    assert_true (all.n_moved > 0 && all.n_kept > 0);
+    print_message (
+        "%d jobs, %d moved, %d kept\n", all.n_jobs, all.n[MOVED], all.n[KEPT]);
+    assert_int_equal (all.n[TORN], 0);
+    assert_true (all.n[MOVED] > 0 && all.n[KEPT] > 0);
     /* The job that opts out in reconfigure () causes no decision. */
     assert_int_equal (counter ("dnnest_described_total "), all.n_jobs);
     assert_int_equal (counter ("dnnest_submission_seconds_count "), all.n_jobs + 2);
