@@ -29,6 +29,27 @@ static void simulate (const struct dn_sim *sim, struct dn_sim_job *jobs, int64_t
     assert_done (dn_simulate (sim, jobs, n, &unit_err));
 }
 
+/* The jobs start then, and a job that never starts at NAN. */
+static void simulate_to (const struct dn_sim *sim,
+                         struct dn_sim_job *jobs,
+                         int n,
+                         const double starts_s[],
+                         const char *says)
+{
+    simulate (sim, jobs, n);
+    for (int i = 0; i < n; i++)
+        if (isnan (starts_s[i]) ? !isnan (jobs[i].start_s)
+                                : !(fabs (jobs[i].start_s - starts_s[i]) <= 1e-6))
+            fail_msg ("%s: job %d starts at %g", says, i, jobs[i].start_s);
+}
+
+#define SIMULATE(...)                                                                  \
+    simulate_to (&sim,                                                                 \
+                 jobs,                                                                 \
+                 DN_N_ELEMENTS (jobs),                                                 \
+                 (const double[DN_N_ELEMENTS (jobs)]){__VA_ARGS__},                    \
+                 unit_text ("line %d", __LINE__))
+
 static struct dn_sim_sums sum (const struct dn_sim *sim,
                                struct dn_sim_job *jobs,
                                int64_t n)
@@ -39,8 +60,7 @@ static struct dn_sim_sums sum (const struct dn_sim *sim,
     return sums;
 }
 
-#define assert_starts(job, start) assert_float_equal ((job).start_s, (start), 1e-6)
-#define assert_ends(job, end)     assert_float_equal ((job).end_s, (end), 1e-6)
+#define assert_ends(job, end) assert_float_equal ((job).end_s, (end), 1e-6)
 
 static struct {
     const char *says;
@@ -94,14 +114,10 @@ TEST ("jobs start where and when they fit")
         struct dn_sim sim = cluster (starts[i].nodes, starts[i].gpus);
         int n = starts[i].jobs[3].gpus > 0 ? 4 : 3;
 
-        simulate (&sim, starts[i].jobs, n);
-        for (int k = 0; k < n; k++) {
-            struct dn_sim_job *ran = &starts[i].jobs[k];
-
-            if (fabs (ran->start_s - starts[i].starts_s[k]) > 1e-6)
-                fail_msg ("%s: job %d starts at %g", starts[i].says, k, ran->start_s);
+        simulate_to (&sim, starts[i].jobs, n, starts[i].starts_s, starts[i].says);
+        for (const struct dn_sim_job *ran = starts[i].jobs; ran < starts[i].jobs + n;
+             ran++)
             assert_ends (*ran, ran->start_s + ran->run_s);
-        }
     }
 }
 
@@ -111,11 +127,9 @@ TEST ("a job that states its nodes takes a share of each")
     struct dn_sim_job jobs[] = {job (0, 6, 100, 100), job (1, 1, 10, 10)};
 
     jobs[0].nodes = 2;
-    simulate (&sim, jobs, 2);
-    assert_starts (jobs[1], 1);
+    SIMULATE (0, 1);
     jobs[0].nodes = 0;
-    simulate (&sim, jobs, 2);
-    assert_starts (jobs[1], 100);
+    SIMULATE (0, 100);
 }
 
 TEST ("memory is a bound")
@@ -125,11 +139,9 @@ TEST ("memory is a bound")
 
     jobs[0].mem_mb = 700;
     jobs[1].mem_mb = 400;
-    simulate (&sim, jobs, 2);
-    assert_starts (jobs[1], 1);
+    SIMULATE (0, 1);
     sim.pools[0].mem_mb = 1000;
-    simulate (&sim, jobs, 2);
-    assert_starts (jobs[1], 100);
+    SIMULATE (0, 100);
 }
 
 TEST ("cpus are a bound")
@@ -140,14 +152,11 @@ TEST ("cpus are a bound")
     sim.pools[0].cpus = 16;
     jobs[0].cpus = 12;
     jobs[1].cpus = 5;
-    simulate (&sim, jobs, 2);
-    assert_starts (jobs[1], 100);
+    SIMULATE (0, 100);
     jobs[1].cpus = 4;
-    simulate (&sim, jobs, 2);
-    assert_starts (jobs[1], 1);
+    SIMULATE (0, 1);
     jobs[1].cpus = 17;
-    simulate (&sim, jobs, 2);
-    assert_true (isnan (jobs[1].start_s));
+    SIMULATE (0, NAN);
 }
 
 TEST ("limits end jobs")
@@ -178,13 +187,10 @@ TEST ("the guard extends")
     jobs[0].limits_s[1] = 200;
     jobs[0].limits_s[2] = 1000;
     jobs[0].n_limits = 3;
-    simulate (&sim, jobs, 4);
+    SIMULATE (0, 160, 30, 120); /* the last ends by 200, the limit then */
     assert_int_equal (jobs[0].extended, 2);
     assert_false (jobs[0].killed);
     assert_ends (jobs[0], 160);
-    assert_starts (jobs[2], 30);
-    assert_starts (jobs[3], 120); /* ends by 200, the limit then */
-    assert_starts (jobs[1], 160);
     jobs[0].run_s = 60;
     simulate (&sim, jobs, 4);
     assert_int_equal (jobs[0].extended, 0);
@@ -200,10 +206,7 @@ TEST ("pools do not block each other")
     sim.pools[1] = (struct dn_sim_pool){.type = "v100", .nodes = 1, .gpus = 1};
     jobs[2].pools = 2;
     jobs[3].pools = 3;
-    simulate (&sim, jobs, 4);
-    assert_starts (jobs[1], 100);
-    assert_starts (jobs[2], 2);
-    assert_starts (jobs[3], 12);
+    SIMULATE (0, 100, 2, 12);
     assert_int_equal (jobs[3].pool, 1);
 }
 
@@ -228,11 +231,9 @@ TEST ("the depth is a bound")
                                 job (3, 1, 5, 5)};
 
     sim.depth = 2;
-    simulate (&sim, jobs, 4);
-    assert_starts (jobs[3], 110);
+    SIMULATE (0, 100, 110, 110);
     sim.depth = 3;
-    simulate (&sim, jobs, 4);
-    assert_starts (jobs[3], 30);
+    SIMULATE (0, 100, 110, 30);
 }
 
 TEST ("sums")
@@ -304,8 +305,7 @@ TEST ("an open job that would wait starts on another type, and has its time ther
     struct dn_sim_job jobs[2] = {{0}, open_job (10, 98, 100)};
     struct dn_sim sim = two_types (&jobs[0]);
 
-    simulate (&sim, jobs, 2);
-    assert_starts (jobs[1], 60);
+    SIMULATE (0, 60);
     assert_int_equal (jobs[1].pool, 1);
     assert_ends (jobs[1], 60 + 196);
     assert_false (jobs[1].killed);
@@ -329,8 +329,7 @@ TEST ("an open job with a start on its own type stays there")
     struct dn_sim sim = two_types (&jobs[0]);
 
     jobs[0].gpus = 1;
-    simulate (&sim, jobs, 2);
-    assert_starts (jobs[1], 10);
+    SIMULATE (0, 10);
     assert_int_equal (jobs[1].pool, 0);
 }
 
@@ -339,8 +338,7 @@ TEST ("an open job stays if it ends no earlier elsewhere")
     struct dn_sim_job jobs[2] = {{0}, open_job (10, 1100, 1200)};
     struct dn_sim sim = two_types (&jobs[0]);
 
-    simulate (&sim, jobs, 2);
-    assert_starts (jobs[1], 1000);
+    SIMULATE (0, 1000);
     assert_int_equal (jobs[1].other, -1);
 }
 
@@ -353,10 +351,7 @@ TEST ("steering leaves half of the type to its own jobs")
     for (int i = 1; i < 4; i++)
         jobs[i] = open_job (10, 98, 100);
     jobs[4] = job (100, 1, 10, 10); /* a cause for the next pass */
-    simulate (&sim, jobs, 5);
-    assert_starts (jobs[1], 60);
-    assert_starts (jobs[2], 60);
-    assert_starts (jobs[3], 300); /* two of four GPUs are free again */
+    SIMULATE (0, 60, 60, 300, 1000); /* at 300 two of four GPUs are free again */
 }
 
 TEST ("steering delays no job of the other type")
@@ -368,13 +363,9 @@ TEST ("steering delays no job of the other type")
     jobs[2] = job (1, 4, 10, 10);
     jobs[1].pools = jobs[2].pools = 2;
     jobs[3] = open_job (10, 130, 131); /* 60 + 131 x 2.6 is 400.6 */
-    simulate (&sim, jobs, 4);
-    assert_starts (jobs[2], 400);
-    assert_starts (jobs[3], 420);
+    SIMULATE (0, 0, 400, 420);
     jobs[3] = open_job (10, 130, 130);
-    simulate (&sim, jobs, 4);
-    assert_starts (jobs[2], 400);
-    assert_starts (jobs[3], 60);
+    SIMULATE (0, 0, 400, 60);
 }
 
 /* --- any queue -------------------------------------------------------------------- */
@@ -468,7 +459,7 @@ TEST ("a queue without backfill is that of theory")
             if (free_s[k] < free_s[first])
                 first = k;
         free_s[first] = fmax (free_s[first], jobs[i].submit_s);
-        assert_starts (jobs[i], free_s[first]);
+        assert_float_equal (jobs[i].start_s, free_s[first], 1e-6);
         free_s[first] += jobs[i].run_s;
     }
 }
