@@ -140,6 +140,7 @@ holds() {
     [[ $said = True ]] || diag "not true: $2"
 }
 
+# shellcheck disable=SC2154  # 'job' is that of the test
 moves() {
     json "$1" 'd["decision"]["gpu"] == "twin"' advise "${job[@]}" "${@:2}"
 }
