@@ -567,8 +567,11 @@ static int add_manifest (const struct dn_site *site,
 
     if (dn_load_member (site->bundle_dir, DN_BUNDLE_MANIFEST, &text, &len, err) < 0)
         return -1;
-    manifest = dn_json_read (
-        (struct dn_span){text, len}, DN_BUNDLE_DEPTH_MAX, DN_MANIFEST_VALUES_MAX, err);
+    manifest = dn_json_read_by ((struct dn_span){text, len},
+                                DN_BUNDLE_DEPTH_MAX,
+                                DN_MANIFEST_VALUES_MAX,
+                                NULL,
+                                err);
     files = manifest ? dn_json_need_object (manifest, "files", err) : NULL;
     if (!files)
         return dn_err_wrap (err, "%s/%s", site->bundle_dir, DN_BUNDLE_MANIFEST);
