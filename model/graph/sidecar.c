@@ -53,6 +53,8 @@ const struct dn_layer_member dn_layer_flags[] = {
     {NULL, 0, 0, 0},
 };
 
+static const char sidecar_keys[] = "dnnest spec graph";
+static const char graph_keys[] = "name source ops blocks boundary input_bytes";
 static const char op_keys[] = "op name in out kernel stride groups hidden gates params "
                               "tensors frozen frozen_bytes repeat flops bytes saved "
                               "masks amp_saved window causal moved first fused";
@@ -233,9 +235,7 @@ int dn_sidecar_read_layers (struct json_object *json,
     struct json_object *ops;
     char source[DN_NAME_MAX];
 
-    if ((!network
-         && dn_json_read_keys (json, "name source ops blocks boundary input_bytes", err)
-                < 0)
+    if ((!network && dn_json_read_keys (json, graph_keys, err) < 0)
         || dn_json_read_text (json, "name", layers->name, sizeof (layers->name), err)
                < 0
         || dn_json_read_text (json, "source", source, sizeof (source), err) < 0
@@ -338,8 +338,7 @@ static int read_sidecar (struct json_object *json,
     struct json_object *spec;
     struct json_object *graph;
 
-    if (dn_json_read_keys (json, "dnnest spec graph", err) < 0
-        || read_version (json, err) < 0
+    if (dn_json_read_keys (json, sidecar_keys, err) < 0 || read_version (json, err) < 0
         || dn_json_read_object (json, "spec", &spec, err) < 0
         || dn_json_read_object (json, "graph", &graph, err) < 0)
         return -1;

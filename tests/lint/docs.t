@@ -79,14 +79,14 @@ def sidecar():
               "op": schema["$defs"]["op"]["properties"]}
     text = page("dnnest.sidecar.5")
     for name, properties in places.items():
-        array = re.search(r"%s_keys\[\] =\s+\{(.*?)NULL\}" % name, reader, re.S).group(1)
-        compare("schema: " + name, sorted(properties), sorted(re.findall(r'"(\w+)"', array)))
+        array = re.search(r"%s_keys\[\] =(.*?);" % name, reader, re.S).group(1)
+        keys = "".join(re.findall(r'"([^"]*)"', array)).split()
+        compare("schema: " + name, sorted(properties), sorted(keys))
         for key in properties:
             if not re.search(r"^(?:\*\w+\*, )?\*%s\*" % key, text, re.M):
                 print("dnnest.sidecar.5: no", key)
-    with open(top + "/model/graph/layer.c", encoding="utf-8") as file:
-        array = re.search(r"kind_text\[\] = \{(.*?)\};", file.read(), re.S).group(1)
-    kinds = re.findall(r'"(\w+)"', array)[1:]
+    with open(top + "/model/graph/layer.h", encoding="utf-8") as file:
+        kinds = re.findall(r'ROW \(LAYER_\w+, "(\w+)"', file.read())[1:]
     compare("schema: op", schema["$defs"]["op"]["properties"]["op"]["enum"], kinds)
     for kind in kinds:
         if "*%s*" % kind not in text:
