@@ -48,6 +48,26 @@ static const char *const kinds[N_KINDS] = {"one GPU",
                                            "language models of 2023 and later",
                                            "vTrain"};
 
+/* Their code is of 2023 and later; rows of other code state since=. */
+static const char *const recent[] = {"FlagOpen/FlagPerf",
+                                     "Lightning-AI/litgpt",
+                                     "QwenLM/Qwen",
+                                     "foundation-model-stack/fms-fsdp",
+                                     "jzhang38/TinyLlama",
+                                     "karpathy/llm.c",
+                                     "mosaicml/llm-foundry",
+                                     "pytorch/torchtitan"};
+
+static bool is_recent (const struct bench_set *set, const struct bench_run *run)
+{
+    const char *source = bench_name (set, run, DN_LABEL_SOURCE);
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (recent); i++)
+        if (strcmp (source, recent[i]) == 0)
+            return true;
+    return run->spec.since >= 2023;
+}
+
 static bool is_of_kind (const struct bench_set *set,
                         const struct bench_run *run,
                         enum kind kind)
@@ -58,7 +78,7 @@ static bool is_of_kind (const struct bench_set *set,
     case SEVERAL:
         return run->several;
     case LANGUAGE:
-        return run->spec.since >= 2023
+        return is_recent (set, run)
                && strcmp (bench_name (set, run, DN_LABEL_FAMILY), "decoder") == 0;
     case VTRAIN:
         return strcmp (bench_name (set, run, DN_LABEL_SOURCE), "VIA-Research/vTrain")
