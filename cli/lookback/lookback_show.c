@@ -35,7 +35,6 @@ static void add_row (struct dn_grid *grid,
 }
 
 /* KNOWN: of which share of the hours both are known. */
-
 struct dn_grid dn_lookback_hours_grid (const struct dn_lookback *lookback)
 {
     struct dn_grid grid = dn_grid_of ("HOURS|HAD>|USED>|SHARE>|KNOWN>");

@@ -15,6 +15,7 @@ import re
 import sys
 
 TOKEN = re.compile(r"""/\*.*?\*/ | ^\#\s*include[^\n]* | ^_Static_assert.*?; | \.help\ =\ "[^"]*"
+    | \w*(?:keys|known)\[\]\ =\s.*?; | dn_json_(?:read|known)_keys\ \([^";]*"[^;]*;
     | ^static\ const\ struct\ dn_(gpu_)?key\ (gpu_)?keys\[\]\ =\ \{.*?^\};
     | ^(static\ )?const\ struct\ dn_(feature_key|constant_field)\ \w+\[\w+\]\ =\ \{.*?^\}; | '(?:[^'\\]|\\.)+'
     | "(?:[^"\\]|\\.)*" (?:\s* (?:PRI\w+ \s*)? "(?:[^"\\]|\\.)*")* (?:\s*PRI\w+)?""", re.X | re.S | re.M)
@@ -24,7 +25,6 @@ TOKEN = re.compile(r"""/\*.*?\*/ | ^\#\s*include[^\n]* | ^_Static_assert.*?; | \
 SILENT = [
     (r"model/base/base\.h", r"a name for each constant"),
     (r"model/graph/(adapters|tune)\.c", r"[a-z0-9]+([ _][a-z0-9]+)*"),
-    (r"model/(graph/(network|sidecar)|predict/(history_json|tuning))\.c", r" ?[a-z_]+( [a-z_]+)*"),
     (r"model/policy/rules\.h|plugin/submit/versions\.h", r".*"),
     (r"model/policy/scope\.c", r".*(of the job|job names|of its owner).*"),
     (r"model/policy/control\.c", r"dnnest control group %d"),

@@ -103,7 +103,7 @@ is 'zoo.h registers every family that is defined' \
         ./*.c | grep -vx generic | while read -r family; do
         grep -q "^ *X ($family) " zoo.h || echo "$family"
     done)" ''
-is 'cli.am runs every test of the command' "$(unlisted 'tests/cli/*.t' "$(list list-tests)")" ''
+is 'every test of the command is run' "$(unlisted 'tests/cli/*.t' "$(list list-tests)")" ''
 is 'every rule of the tree is run' \
     "$(unlisted 'tests/lint/*.t' "$(list list-tests)" plugin/plugin.am)" ''
 is 'every test on a private Slurm is distributed' \
