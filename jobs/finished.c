@@ -67,18 +67,19 @@ double dn_finished_ran_s (const struct dn_finished *job)
 
 void dn_first_host (const char *nodes, struct dn_buf *host)
 {
-    size_t prefix = strcspn (nodes, "[,");
-    const char *rest = nodes + prefix;
-
     if (strcmp (nodes, "None assigned") == 0)
         return;
-    dn_buf_put (host, nodes, prefix < 128 ? prefix : 128);
-    if (*rest != '[')
-        return;
-    dn_buf_put (host, rest + 1, strspn (rest + 1, "0123456789"));
-    rest += strcspn (rest, "]");
-    if (*rest == ']')
-        dn_buf_put (host, rest + 1, strcspn (rest + 1, "[,"));
+    while (*nodes != '\0' && *nodes != ',') {
+        size_t len = strcspn (nodes, "[,");
+
+        dn_buf_put (host, nodes, len < 128 ? len : 128);
+        nodes += len;
+        if (*nodes != '[')
+            return;
+        dn_buf_put (host, nodes + 1, strspn (nodes + 1, "0123456789"));
+        nodes += strcspn (nodes, "]");
+        nodes += *nodes == ']';
+    }
 }
 
 bool dn_finished_changed (const struct dn_finished *job)

@@ -242,3 +242,25 @@ TEST ("an end has one class, and says something of the run time or nothing")
         assert_int_not_equal (dn_outcome_of (&job), DN_OUTCOME_LIMIT_OURS);
     }
 }
+
+TEST ("the first host of a list of nodes is that of Slurm")
+{
+    static const char *const rows[][2] = {
+        {"n1", "n1"},
+        {"n[1-4],m7", "n1"},
+        {"m7,n[1-4]", "m7"},
+        {"rack[2-3]-n[007,9]", "rack2-n007"},
+        {"n[3]x,n4", "n3x"},
+        {"n[3", "n3"},
+        {"None assigned", ""},
+        {"", ""},
+    };
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
+        char text[256];
+        struct dn_buf host = dn_buf_on (text, sizeof (text));
+
+        dn_first_host (rows[i][0], &host);
+        assert_string_equal (text, rows[i][1]);
+    }
+}

@@ -350,7 +350,7 @@ TEST ("steering leaves half of the type to its own jobs")
     sim.keep = 0.85;
     for (int i = 1; i < 4; i++)
         jobs[i] = open_job (10, 98, 100);
-    jobs[4] = job (100, 1, 10, 10); /* a cause for the next pass */
+    jobs[4] = job (100, 1, 10, 10);  /* a cause for the next pass */
     SIMULATE (0, 60, 60, 300, 1000); /* at 300 two of four GPUs are free again */
 }
 
