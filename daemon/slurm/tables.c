@@ -59,12 +59,12 @@ static int newer (int rc, bool have_old, const char *what, struct dn_err *err)
 }
 
 /* Load a table again, if slurmctld has a newer one. */
-#define LOADER(table, type, load, drop)                                                \
+#define LOADER(table, load, drop)                                                      \
     static int load_##table (struct dn_link *link, struct dn_err *err)                 \
     {                                                                                  \
-        type *old = link->table;                                                       \
+        __typeof__ (link->table) old = link->table;                                    \
         time_t since = old ? old->last_update : 0;                                     \
-        type *new = NULL;                                                              \
+        __typeof__ (link->table) new = NULL;                                           \
         int rc;                                                                        \
                                                                                        \
         errno = 0;                                                                     \
@@ -77,16 +77,11 @@ static int newer (int rc, bool have_old, const char *what, struct dn_err *err)
         return 0;                                                                      \
     }
 
-LOADER (nodes,
-        node_info_msg_t,
-        slurm_load_node (since, &new, SHOWN),
-        slurm_free_node_info_msg)
+LOADER (nodes, slurm_load_node (since, &new, SHOWN), slurm_free_node_info_msg)
 LOADER (partitions,
-        partition_info_msg_t,
         slurm_load_partitions (since, &new, SHOWN),
         slurm_free_partition_info_msg)
 LOADER (reservations,
-        reserve_info_msg_t,
         slurm_load_reservations (since, &new),
         slurm_free_reservation_info_msg)
 
