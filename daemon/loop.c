@@ -211,16 +211,17 @@ static void notify_status (const char *format, ...)
     tell (state);
 }
 
-/* How often the watchdog wants to hear that the process is alive, in ms; 0: never. */
-static int64_t notify_alive_ms (void)
+/* How long a wait may last: the watchdog wants to hear that the process is alive. */
+static int64_t step_ms (void)
 {
+    int64_t step = CHECK_MS;
 #ifdef DN_SYSTEMD
     uint64_t us;
 
-    if (sd_watchdog_enabled (0, &us) > 0 && us >= 2000)
-        return (int64_t) (us / 2000);
+    if (sd_watchdog_enabled (0, &us) > 0 && us >= 2000 && us / 2000 < CHECK_MS)
+        step = (int64_t) (us / 2000);
 #endif
-    return 0;
+    return step;
 }
 
 /* --- errors ----------------------------------------------------------------------- */
@@ -490,8 +491,7 @@ static int64_t time_to_round (const struct loop *loop)
 static void wait_for_round (struct loop *loop)
 {
     int64_t end_ms = dn_monotonic_ms () + time_to_round (loop);
-    int64_t alive_ms = notify_alive_ms ();
-    int64_t step_ms = alive_ms > 0 && alive_ms < CHECK_MS ? alive_ms : CHECK_MS;
+    int64_t step = step_ms ();
 
     while (!end_asked) {
         int64_t left_ms = end_ms - dn_monotonic_ms ();
@@ -501,7 +501,7 @@ static void wait_for_round (struct loop *loop)
             reload (loop, NULL);
         if (left_ms <= 0)
             return;
-        signals_wait (left_ms < step_ms ? left_ms : step_ms);
+        signals_wait (left_ms < step ? left_ms : step);
     }
 }
 
