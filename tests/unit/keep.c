@@ -4,10 +4,11 @@
  */
 #include "unit.h"
 
-/* What is kept, in the order of unit_keep (). */
+/* What is kept, the newest first. A test may keep a hundred thousand things. */
 static struct kept {
     void *thing;
     void (*release) (void *thing);
+    struct kept *older;
 } * kept;
 static size_t n_kept;
 
@@ -15,21 +16,34 @@ struct dn_err unit_err;
 
 void *unit_keep (void *thing, void (*release) (void *thing))
 {
-    kept = realloc (kept, (n_kept + 1) * sizeof (*kept));
-    assert_non_null (kept);
-    kept[n_kept++] = (struct kept){thing, release};
+    struct kept *one = malloc (sizeof (*one));
+
+    assert_non_null (one);
+    *one = (struct kept){thing, release, kept};
+    kept = one;
+    n_kept++;
     return thing;
+}
+
+/* Release the thing that 'at' points to, and keep it no longer. */
+static void drop (struct kept **at)
+{
+    struct kept *one = *at;
+
+    *at = one->older;
+    n_kept--;
+    one->release (one->thing);
+    free (one);
 }
 
 void unit_release (void *thing)
 {
-    size_t i = n_kept;
+    struct kept **at = &kept;
 
-    while (i > 0 && kept[i - 1].thing != thing)
-        i--;
-    assert_true (i > 0);
-    kept[i - 1].release (thing);
-    memmove (&kept[i - 1], &kept[i], (n_kept-- - i) * sizeof (*kept));
+    while (*at && (*at)->thing != thing)
+        at = &(*at)->older;
+    assert_non_null (*at);
+    drop (at);
 }
 
 char *unit_text (const char *format, ...)
@@ -84,12 +98,6 @@ size_t unit_kept (void)
 
 void unit_release_to (size_t n)
 {
-    while (n_kept > n) {
-        n_kept--;
-        kept[n_kept].release (kept[n_kept].thing);
-    }
-    if (n == 0) {
-        free (kept);
-        kept = NULL;
-    }
+    while (n_kept > n)
+        drop (&kept);
 }
