@@ -246,11 +246,8 @@ TEST ("a patch is applied in all places")
 
     make_job (&desc);
     assert_int_equal (dn_adapter_apply (&desc, &patch, NULL), 0);
-    assert_int_equal (desc.time_limit, 60);
-    assert_int_equal (desc.cpus_per_task, 8);
-    assert_int_equal (desc.min_cpus, 8);
-    assert_int_equal (desc.pn_min_cpus, 8);
-    assert_int_equal (desc.pn_min_memory, 80000);
+    assert_numbers ("60 8", desc.time_limit, desc.cpus_per_task);
+    assert_numbers ("8 8 80000", desc.min_cpus, desc.pn_min_cpus, desc.pn_min_memory);
     assert_string_equal (desc.tres_per_job, GPU "v100:4");
     assert_string_equal (desc.cpus_per_tres, GPU "16");
     assert_string_equal (desc.partition, "gpu-v100");

@@ -372,8 +372,7 @@ TEST ("what an earlier run has described predicts the next one on all types")
     advise ("", true);
     assert_true (advice->by_run);
     assert_alike (a100->train_s.p50, 3600);
-    assert_int_equal (a100->history_runs, 7);
-    assert_int_equal (v100->history_runs, 0);
+    assert_numbers ("7 0", a100->history_runs, v100->history_runs);
     assert_string_equal (v100->history_from, "a100");
     measured = *a100;
     other = *v100;

@@ -212,15 +212,12 @@ TEST ("like nodes are one group")
     add ();
     assert_int_equal (groups.n_groups, 1);
     assert_string_equal (groups.groups[0].type, "a100");
-    assert_int_equal (groups.groups[0].gpus, 4);
-    assert_int_equal (groups.groups[0].cpus, 64);
+    assert_numbers ("4 64", groups.groups[0].gpus, groups.groups[0].cpus);
     assert_string_equal (groups.groups[0].features, "ib,nvme");
     assert_string_equal (groups.groups[0].partitions, "gpu,long");
     assert_int_equal (groups.groups[0].n_nodes, 3);
-    assert_int_equal (groups.groups[0].n_up, 2);
-    assert_int_equal (groups.groups[0].n_idle[4], 1);
-    assert_int_equal (groups.groups[0].n_idle[1], 1);
-    assert_int_equal (groups.groups[0].n_idle[0], 0);
+    assert_numbers ("2 1", groups.groups[0].n_up, groups.groups[0].n_idle[4]);
+    assert_numbers ("1 0", groups.groups[0].n_idle[1], groups.groups[0].n_idle[0]);
 }
 
 TEST ("other nodes are other groups")
@@ -237,8 +234,7 @@ TEST ("other nodes are other groups")
     nodes[7].gres = "gpu:4";
     for (size_t i = 0; i < DN_N_ELEMENTS (nodes); i++)
         assert_int_equal (dn_node_groups_add (&groups, &nodes[i], NULL), 0);
-    assert_int_equal (groups.n_groups, 8);
-    assert_int_equal (groups.groups[6].reserved_from, 2000);
+    assert_numbers ("8 2000", groups.n_groups, groups.groups[6].reserved_from);
     assert_int_equal (groups.groups[6].reserved_until, 3000);
     assert_string_equal (groups.groups[7].type, "");
 }
@@ -338,8 +334,7 @@ TEST ("many kinds of nodes are merged")
     assert_string_equal (last->features, "ib");
     assert_string_equal (last->partitions, "gpu");
     assert_int_equal (last->mem_mb, 512000 - 4998);
-    assert_int_equal (last->reserved_from, 9000);
-    assert_int_equal (last->reserved_until, 9500);
+    assert_numbers ("9000 9500", last->reserved_from, last->reserved_until);
     assert_string_equal (groups.groups[groups.n_groups - 1].type, "v100");
 }
 

@@ -39,8 +39,7 @@ TEST ("an opened request is the same request")
         assert_int_equal (decision->verdict, DN_VERDICT_CHANGE);
         assert_null (decision->gpu);
         assert_false (decision->either);
-        assert_near (decision->factor, 1);
-        assert_int_equal (decision->n_open, 2);
+        assert_numbers ("1 2", decision->factor, decision->n_open);
         assert_string_equal (decision->open[0].gpu->type, "a100");
         assert_near (decision->open[0].slow, 1);
         assert_true (decision->open[1].slow > 1);
@@ -167,8 +166,7 @@ TEST ("without dnnestd the job may start on any of the types")
 TEST ("a limit means work")
 {
     assert_near (dn_open_factor (0.5), 1);
-    assert_near (dn_open_factor (1), 1.3);
-    assert_near (dn_open_factor (2), 2.6);
+    assert_numbers ("1.3 2.6", dn_open_factor (1), dn_open_factor (2));
 }
 
 /* The job moves at once; its limit is as much longer, if it is not lowered. */

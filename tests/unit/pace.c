@@ -116,8 +116,7 @@ TEST ("another run begins anew")
 
     progress.out_of_memory_s = START + 600;
     dn_progress_add (&progress, &report);
-    assert_int_equal (progress.n_reports, 1);
-    assert_int_equal (progress.out_of_memory_s, 0);
+    assert_numbers ("1 0", progress.n_reports, progress.out_of_memory_s);
     report = (struct dn_progress_report){START + 1100, 2, 80};
     dn_progress_add (&progress, &report);
     assert_int_equal (progress.n_reports, 1);

@@ -590,8 +590,7 @@ static int count_control (double percent, int n)
 
 TEST ("the control group has its share")
 {
-    assert_int_equal (count_control (0, 1000), 0);
-    assert_int_equal (count_control (100, 1000), 1000);
+    assert_numbers ("0 1000", count_control (0, 1000), count_control (100, 1000));
     /* Four standard deviations of 10000 draws. */
     assert_in_range (count_control (10, 10000), 880, 1120);
     assert_in_range (count_control (0.5, 10000), 22, 78);

@@ -518,8 +518,7 @@ TEST ("energy is time times power, between idle and limit")
     assert_true (e.train_s.p50 > 1000 * e.step_s.p50);
     assert_near (dn_estimate_cost (&capped, 1, 0), 0);
     e = white_estimate ("model=resnet50,batch=64", V100, 0);
-    assert_near (e.energy_j, -1);
-    assert_near (dn_estimate_cost (&e, 2, 3), -1);
+    assert_numbers ("-1 -1", e.energy_j, dn_estimate_cost (&e, 2, 3));
 }
 
 /* Ratios predicted / measured of one model, chip and precision, and of one source. */

@@ -23,17 +23,12 @@ TEST ("a record is found in other text")
 
     READ ("note {a} \" " WHOLE " JS1:H4sI {\"x\":1}", r);
     assert_true (r.changed);
-    assert_int_equal (r.asked_s, 86400);
-    assert_int_equal (r.signal_s, 90);
-    assert_int_equal (r.set_s, 3600);
+    assert_numbers ("86400 90 3600", r.asked_s, r.signal_s, r.set_s);
     assert_int_equal (r.soft_s, DN_UNSET);
-    assert_int_equal (r.likely_s, 3000);
-    assert_int_equal (r.p95_s, 5000);
-    assert_int_equal (r.p99_s, 7000);
+    assert_numbers ("3000 5000 7000", r.likely_s, r.p95_s, r.p99_s);
     assert_string_equal (r.asked_gpu, "a100");
     assert_string_equal (r.set_gpu, "v100");
-    assert_int_equal (r.n_later, 0);
-    assert_int_equal (r.rescued, 0);
+    assert_numbers ("0 0", r.n_later, r.rescued);
     assert_int_equal (dn_record_read (NULL, &r, NULL), 0);
     assert_int_equal (dn_record_read ("JS1:{\"dnnest\" ", &r, NULL), 0);
     READ ("{\"dnnest\":1,\"req\":{\"unlimited\":1}}", r);
@@ -138,9 +133,7 @@ TEST ("a limit is noted and all else is kept")
                          "\"later\":[7200]} JS1:abc");
     assert_contains (twice, "\"later\":[7200],\"rescued\":1} JS1:abc");
     READ (twice, r);
-    assert_int_equal (r.n_later, 1);
-    assert_int_equal (r.later_s[0], 7200);
-    assert_int_equal (r.rescued, 1);
+    assert_numbers ("1 7200 1", r.n_later, r.later_s[0], r.rescued);
     assert_null (dn_record_note ("no record", 60, NULL));
 }
 
@@ -226,8 +219,7 @@ TEST ("a job that was moved at its submission is at home there")
           "\"gpu\":\"b\"}," OPEN "}",
           r);
     assert_int_equal (dn_open_home (&r), 1);
-    assert_int_equal (dn_open_now (&r), 1);
-    assert_int_equal (dn_recorded_cap (&r), 70200);
+    assert_numbers ("1 70200", dn_open_now (&r), dn_recorded_cap (&r));
     assert_true (dn_recorded_there (&r, 150) == 150);
     assert_int_equal (dn_open_limit (&r, 7020, 1, 0), 3600);
     READ (steer ("{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\",\"set\":{"
@@ -251,12 +243,10 @@ TEST ("a move is set, replaced and dropped, and ends what came later")
                      "],\"steer\":{\"gpu\":\"b\",\"time_s\":7020,\"cap_s\":70200,"
                      "\"at_s\":1700000000}}");
     READ (moved, r);
-    assert_int_equal (r.n_later, 0);
-    assert_int_equal (dn_open_now (&r), 1);
+    assert_numbers ("0 1", r.n_later, dn_open_now (&r));
     assert_string_equal (dn_recorded_gpu (&r), "b");
     assert_int_equal (dn_recorded_cap (&r), 70200);
-    assert_int_equal (dn_recorded_set (&r), 7020);
-    assert_int_equal (dn_recorded_written (&r), 7020);
+    assert_numbers ("7020 7020", dn_recorded_set (&r), dn_recorded_written (&r));
     assert_true (dn_recorded_there (&r, 100) == 150);
     READ (again, r);
     assert_string_equal (r.steer_gpu, "c");
@@ -280,9 +270,7 @@ TEST ("a long record loses what it can spare")
     assert_true (strlen (noted) <= DN_RECORD_MAX);
     assert_null (strstr (noted, "why"));
     READ (noted, r);
-    assert_int_equal (r.p95_s, 5000);
-    assert_int_equal (r.asked_s, 86400);
-    assert_int_equal (r.later_s[0], 7200);
+    assert_numbers ("5000 86400 7200", r.p95_s, r.asked_s, r.later_s[0]);
 }
 
 TEST ("what the plugin writes is read")
@@ -293,8 +281,7 @@ TEST ("what the plugin writes is read")
 
     READ (advice->patch.record, r);
     assert_true (r.changed);
-    assert_int_equal (r.asked_s, 86400);
-    assert_int_equal (r.signal_s, 120);
+    assert_numbers ("86400 120", r.asked_s, r.signal_s);
     assert_int_equal (r.set_s, advice->decision.time_limit_s);
     assert_in_range (r.p95_s, r.likely_s, r.p99_s);
     assert_string_equal (r.asked_gpu, "a100");

@@ -218,8 +218,7 @@ TEST ("a moved job out of memory gets its request back")
     assert_string_equal (slurm.change.partition, "big");
     assert_int_equal (slurm.change.limit_s, 36000);
     assert_contains (slurm.comment, "\"rescued\":1");
-    assert_int_equal (sim_ticks[DN_TICK_RESCUED], 1);
-    assert_int_equal (sim_ticks[DN_TICK_FALSE_FITS], 1);
+    assert_numbers ("1 1", sim_ticks[DN_TICK_RESCUED], sim_ticks[DN_TICK_FALSE_FITS]);
     assert_contains (sim_said, "chosen by dnnest: started again");
     pass (0, "QUR");
     fail_again ("FAILED");
@@ -353,8 +352,7 @@ TEST ("a job that was killed with less host memory gets its request back")
 {
     begin_killed ();
     pass (0, "QUR");
-    assert_int_equal (slurm.change.mem_mb, 320000);
-    assert_int_equal (slurm.change.limit_s, 36000);
+    assert_numbers ("320000 36000", slurm.change.mem_mb, slurm.change.limit_s);
     assert_string_equal (slurm.change.gres, "");
     assert_contains (slurm.comment, "\"rescued\":1");
     assert_contains (sim_said, "out of host memory, lowered by dnnest: started again");

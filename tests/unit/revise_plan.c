@@ -71,8 +71,7 @@ TEST ("a lowered limit is lowered again")
     struct dn_revision revision = CHANGED (, DN_REVISE_LOWER);
 
     assert_true (revision.limit_s > 3700 && revision.limit_s < 5400);
-    assert_int_equal (revision.limit_s % 60, 0);
-    assert_int_equal (revision.likely_s, 3600);
+    assert_numbers ("0 3600", revision.limit_s % 60, revision.likely_s);
     assert_true (revision.p95_s > 3600 && revision.p99_s > revision.p95_s);
     assert_true (CHANGED (all.c.guarded = false, DN_REVISE_LOWER).limit_s
                  > revision.limit_s);
@@ -176,8 +175,7 @@ TEST ("the record of a revision is that of a change")
     assert_int_equal (dn_record_read (text, &recorded, NULL), 1);
     assert_true (recorded.changed);
     assert_int_equal (recorded.set_s, 3600);
-    assert_int_equal (recorded.asked_s, 86400);
-    assert_int_equal (recorded.p99_s, 3580);
+    assert_numbers ("86400 3580", recorded.asked_s, recorded.p99_s);
     assert_contains (text, "\"revised\":1");
     assert_contains (text, "\"app\":\"net\"");
     assert_non_null (again);

@@ -226,8 +226,7 @@ TEST ("a line overrides the site even when it is less strict")
     who.user_id = 1001;
     rules = dn_site_rules (site, &who, &origins);
     assert_int_equal (rules.mode, DN_MODE_ENFORCE);
-    assert_near (rules.time_margin, 0.1);
-    assert_int_equal (origins.line[0], 2);
+    assert_numbers ("0.1 2", rules.time_margin, origins.line[0]);
     assert_int_equal (rules.gpu_type, DN_TYPE_CHOOSE);
 }
 
@@ -323,8 +322,7 @@ TEST ("wrong lines are named")
             fail_msg ("%s was accepted", cases[i][0]);
         assert_contains (unit_err.text, cases[i][1]);
         assert_contains (unit_err.text, "conf: line 2: ");
-        assert_int_equal (site->policies.n_policies, 0);
-        assert_int_equal (site->policies.n_unknown, 0);
+        assert_numbers ("0 0", site->policies.n_policies, site->policies.n_unknown);
     }
 }
 
@@ -362,8 +360,7 @@ TEST ("a line of names that do not exist matches no job")
     /* Users and groups that are unset, 0, or of somebody must all not match. */
     static const int64_t ids[] = {DN_UNSET, 0, 1, 50, 1001, 1002, 4294967294};
 
-    assert_int_equal (site->policies.n_policies, 4);
-    assert_int_equal (site->policies.n_unknown, 5);
+    assert_numbers ("4 5", site->policies.n_policies, site->policies.n_unknown);
     for (size_t i = 0; i < DN_N_ELEMENTS (ids); i++)
         for (size_t j = 0; j < DN_N_ELEMENTS (ids); j++)
             assert_int_equal (

@@ -236,13 +236,8 @@ TEST ("attention is the operator that the zoo has")
 
     assert_int_equal (graph.n_ops, 1);
     assert_int_equal (op->kind, DN_OP_ATTENTION);
-    assert_near (op->batches, 12);
-    assert_near (op->kv_heads, 4);
-    assert_near (op->m, 128);
-    assert_near (op->n, 256);
-    assert_near (op->k, 64);
-    assert_near (op->value_dim, 32);
-    assert_near (op->window, 100);
+    assert_numbers ("12 4 128", op->batches, op->kv_heads, op->m);
+    assert_numbers ("256 64 32 100", op->n, op->k, op->value_dim, op->window);
     assert_true (op->causal && !op->fused);
     assert_near (op->flops, 2.0 * 12 * 128 * 256 * (64 + 32));
 }

@@ -99,8 +99,7 @@ TEST ("slurm.conf overrides single rules")
     assert_near (site->decision_ms, 5);
     assert_done (dn_site_override (
         site, "dnnest_decisiontime=2.5,dnnest_carbon=1.3", &unit_err));
-    assert_near (site->decision_ms, 2.5);
-    assert_near (site->carbon_g_per_kwh, 1.3);
+    assert_numbers ("2.5 1.3", site->decision_ms, site->carbon_g_per_kwh);
     assert_error (dn_site_override (site, "dnnest_decisiontime=-1", &unit_err),
                   "SlurmctldParameters: DecisionTime: ");
     assert_error (dn_site_override (site, "dnnest_bundle=/b", &unit_err),

@@ -169,8 +169,7 @@ TEST ("data sets are read from lines")
     assert_done (read_datasets ("# table\nDataset=tiny Samples=1k SampleBytes=3000 "
                                 "Decode=jpeg\nDataset=other Samples=5\n",
                                 datasets));
-    assert_int_equal (datasets->n_rows, 2);
-    assert_int_equal (datasets->rows[0].samples, 1000);
+    assert_numbers ("2 1000", datasets->n_rows, datasets->rows[0].samples);
     assert_int_equal (datasets->rows[1].sample_bytes, DN_UNSET);
     assert_done (read_datasets ("Dataset=text Tokens=156G\n", datasets));
     assert_near (datasets->rows[0].tokens, 156e9);
@@ -213,8 +212,7 @@ TEST ("work follows from the data set")
 
     assert_done (
         resolve ("model=x,batch=256,epochs=90,dataset=ImageNet", 4, &spec, &unit_err));
-    assert_int_equal (spec.gpus, 4);
-    assert_int_equal (spec.global_batch, 1024);
+    assert_numbers ("4 1024", spec.gpus, spec.global_batch);
     assert_int_equal (spec.decode, DN_DECODE_JPEG);
     assert_near (dn_spec_steps (&spec), 90.0 * 1252);
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {

@@ -194,8 +194,7 @@ TEST ("jobs that dnnest did not change save nothing")
     add ();
     usual_job ();
     add ();
-    assert_int_equal (sums->all.changed, 0);
-    assert_int_equal (sums->all.described, 2);
+    assert_numbers ("0 2", sums->all.changed, sums->all.described);
     assert_amount (DN_MEASURE_HOURS, 23, 9, 6, 0);
     assert_int_equal (sums->n_kept, 3);
     assert_string_equal (sums->kept[0].why, "control group");
@@ -211,8 +210,7 @@ TEST ("unknown limits save nothing")
     job.start_s = job.end_s; /* never ran */
     job.outcome = "cancelled";
     add ();
-    assert_int_equal (sums->all.seen, 2);
-    assert_int_equal (sums->all.ran, 1);
+    assert_numbers ("2 1", sums->all.seen, sums->all.ran);
     assert_amount (DN_MEASURE_HOURS, 2, 2, 2, 0);
 }
 
@@ -240,8 +238,7 @@ TEST ("predictions are judged by all whose time is known to be longer or is know
     assert_near (dn_spread_quantile (&sums->judged[DN_SUMS_OF_ALL].error, 0),
                  (double) (float) log (2 / 1.5));
     assert_int_equal (sums->n_points, 3);
-    assert_int_equal (sums->n_weeks, 1);
-    assert_int_equal (sums->weeks[0].start_s, 1767571200);
+    assert_numbers ("1 1767571200", sums->n_weeks, sums->weeks[0].start_s);
     assert_int_equal (sums->weeks[0].within_bound, 2);
 }
 
@@ -254,15 +251,13 @@ TEST ("reasons without numbers and quotes are classes")
     add ();
     job.why = "confidence 0.2 of 'c' is below 0.30";
     add ();
-    assert_int_equal (sums->n_kept, 1);
-    assert_int_equal (sums->kept[0].jobs, 2);
+    assert_numbers ("1 2", sums->n_kept, sums->kept[0].jobs);
     assert_string_equal (sums->kept[0].why, "confidence N of '...' is below N");
     job.why = "no history of this application yet (0 of 3 runs on v100)";
     add ();
     job.why = "no history of this application yet (2 of 3 runs on a100)";
     add ();
-    assert_int_equal (sums->n_kept, 2);
-    assert_int_equal (sums->kept[1].jobs, 2);
+    assert_numbers ("2 2", sums->n_kept, sums->kept[1].jobs);
     assert_string_equal (sums->kept[1].why, "no history of this application yet");
     for (int i = 0; i < 100; i++) {
         char why[] = {(char) ('a' + i % 26), (char) ('a' + i / 26), '\0'};
@@ -287,8 +282,7 @@ TEST ("groups are bounded")
     }
     assert_int_equal (sums->groups.n, DN_SUMS_GROUPS_MAX + 1);
     assert_string_equal (sums->groups.groups[0].name, DN_SUMS_OTHERS);
-    assert_int_equal (sums->groups.groups[0].part.seen, 50);
-    assert_int_equal (sums->users.n, 2);
+    assert_numbers ("50 2", sums->groups.groups[0].part.seen, sums->users.n);
     job.gpus = 64;
     job.app = "0x";
     dn_groups_sort (&sums->groups, dn_sums_part_gpu_hours, 0);
@@ -337,8 +331,7 @@ TEST ("the effect has an interval by applications")
     }
     effect = dn_sums_effect (sums, DN_EFFECT_WAIT);
     assert_true (effect.known);
-    assert_int_equal (effect.n_clusters, 10);
-    assert_near (effect.value, -600);
+    assert_numbers ("10 -600", effect.n_clusters, effect.value);
     /* 50 s of each of ten users, t of 9 degrees between those of 95 and 99 % */
     assert_true (effect.high - effect.value > 2.262 * 50 / 3
                  && effect.high - effect.value < 2.35 * 50 / 3);
@@ -476,8 +469,7 @@ TEST ("own runs name the next limit")
     assert_near (apps[0].shortest_s, HOUR + 180);
     assert_near (apps[0].longest_s, HOUR + 540);
     assert_int_equal (apps[0].limit_s, 5400); /* 1.25 * 4140 in steps of 300 */
-    assert_int_equal (apps[0].request_cpus, 3);
-    assert_int_equal (apps[1].limit_s, 0);
+    assert_numbers ("3 0", apps[0].request_cpus, apps[1].limit_s);
 }
 
 /* --- GPUs that are idle ----------------------------------------------------------- */
@@ -513,10 +505,8 @@ TEST ("applications whose last two runs left GPUs idle are listed, the worst fir
     assert_string_equal (sums->idle.apps[0].app, "most");
     assert_string_equal (sums->idle.apps[0].user, "ann");
     assert_string_equal (sums->idle.apps[0].job, "5");
-    assert_int_equal (sums->idle.apps[0].used, 1);
-    assert_int_equal (sums->idle.apps[0].gpus, 4);
-    assert_int_equal (sums->idle.apps[0].runs, 2);
-    assert_near (sums->idle.apps[0].gpu_hours, 10);
+    assert_numbers ("1 4", sums->idle.apps[0].used, sums->idle.apps[0].gpus);
+    assert_numbers ("2 10", sums->idle.apps[0].runs, sums->idle.apps[0].gpu_hours);
     assert_string_equal (sums->idle.apps[1].app, "some");
     assert_near (sums->idle.apps[1].gpu_hours, 4);
 }

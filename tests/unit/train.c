@@ -92,8 +92,7 @@ TEST ("A sample is drawn evenly and bounded")
 
     for (int i = 0; i < 2000; i++)
         add_row (&runs, i < 1000 ? "1" : "1000");
-    assert_int_equal (runs.n, 100);
-    assert_int_equal (runs.n_rows, 2000);
+    assert_numbers ("100 2000", runs.n, runs.n_rows);
     assert_true (runs.size <= 1024);
     for (int i = 0; i < runs.n; i++)
         late += runs.runs[i].ratio[DN_QUANTITY_STEP] > runs.runs[0].ratio[0] - 1
@@ -109,8 +108,7 @@ TEST ("A row without a time is only counted")
 
     add_row (&runs, "");
     add_row (&runs, "-3");
-    assert_int_equal (runs.n, 0);
-    assert_int_equal (runs.n_rows, 2);
+    assert_numbers ("0 2", runs.n, runs.n_rows);
     assert_string_equal (runs.reason, "nothing was measured");
     dn_runs_free (&runs);
 }

@@ -43,8 +43,7 @@ TEST ("site.json is read")
 {
     struct dn_tuning *tuning = read_text (small);
 
-    assert_int_equal (tuning->runs, 37);
-    assert_near (tuning->constants.launch_s, 4e-5);
+    assert_numbers ("37 4e-05", tuning->runs, tuning->constants.launch_s);
     assert_near (tuning->constants.step_s, dn_constants_default.step_s);
     assert_near (dn_scales_find (&tuning->devices, "v100_16gb")->scale, 2);
     assert_int_equal (dn_scales_find (&tuning->devices, "v100_16gb")->runs, 20);
@@ -334,8 +333,7 @@ TEST ("a residual is not learned twice")
     tuning = site_run_learned (fit);
     assert_true (off (tuning->step.scale, 1) < 1e-6);
     assert_true (off (tuning->memory.scale, 1) < 1e-6);
-    assert_int_equal (tuning->memory.runs, 20);
-    assert_int_equal (tuning->power.runs, 0);
+    assert_numbers ("20 0", tuning->memory.runs, tuning->power.runs);
 }
 
 static struct dn_outlook step_of (const struct dn_tuning *tuning,
