@@ -9,10 +9,6 @@
  */
 #include "expect.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "jobs/accounting.h"
 
 #define PIECE 61

@@ -9,9 +9,6 @@
  */
 #include "expect.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "rewrite/recorded.h"
 
 /* A time that the guard can compute with. */
@@ -39,7 +36,7 @@ static void check (const struct dn_recorded *recorded)
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-    char *text = take_text (data, size);
+    INPUT_TEXT (text);
     struct dn_recorded recorded;
     struct dn_recorded again;
     struct dn_err err = {0};
@@ -61,6 +58,5 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
                 "the limits before");
     }
     free (noted);
-    free (text);
     return 0;
 }

@@ -8,8 +8,6 @@
  */
 #include "text_file.h"
 
-#include <math.h>
-
 #include "predict/apps.h"
 
 /* Every description is found, and its texts are within their bounds. */

@@ -10,9 +10,6 @@
  */
 #include "expect.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "../unit/small_bundle.h"
 
 static const struct small_bundle *small (void)

@@ -9,9 +9,6 @@
  */
 #include "expect.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "host/capture_file.h"
 #include "import/hf_capture.h"
 
@@ -54,7 +51,7 @@ static void write_twice (const struct dn_capture *capture)
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-    char *text = take_text (data, size);
+    INPUT_TEXT (text);
     struct dn_span span = {text, strlen (text)};
     char *described = dn_hf_capture (span);
     struct dn_capture capture;
@@ -73,6 +70,5 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     }
     dn_capture_free (&capture);
     free (described);
-    free (text);
     return 0;
 }

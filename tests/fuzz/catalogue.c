@@ -10,9 +10,6 @@
  */
 #include "expect.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "hardware/gpu_names.h"
 #include "predict/whitebox.h"
 #include "tests/unit/networks.h"
@@ -57,7 +54,7 @@ static void check_device (const struct dn_catalogue *catalogue,
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     struct dn_catalogue catalogue = {.devices = NULL};
-    char *text = take_text (data, size);
+    INPUT_TEXT (text);
     char *parts[2];
     struct dn_err err = {0};
 
@@ -74,6 +71,5 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     for (int i = 0; i < catalogue.n_devices; i++)
         check_device (&catalogue, &catalogue.devices[i]);
     dn_catalogue_free (&catalogue);
-    free (text);
     return 0;
 }

@@ -11,8 +11,6 @@
  */
 #include "expect.h"
 
-#include <stdlib.h>
-
 #include "../unit/scene.h"
 
 enum part {
@@ -93,7 +91,7 @@ static void read_conf (char *parts[N_PARTS], struct dn_problems *problems)
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     struct dn_problems problems = {tell, NULL, 0};
-    char *text = take_text (data, size);
+    INPUT_TEXT (text);
     char *parts[N_PARTS];
 
     cut_parts (text, parts, N_PARTS);
@@ -102,6 +100,5 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     expect (n_told == problems.n, "problems that were not reported");
     read_conf (parts, NULL);
     dn_site_time_min_is_soft (2411, parts[PART_PARAMETERS]);
-    free (text);
     return 0;
 }

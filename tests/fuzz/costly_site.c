@@ -26,10 +26,6 @@
 
 static struct dn_site *present;
 
-/* Functions of slurmctld, and of trace/trace.c. */
-SLURM_SYMBOL char *default_part_name;
-struct dn_counters dn_counters;
-
 /* --- files ----------------------------------------------------------------------- */
 
 static void copy_files (void)
@@ -209,22 +205,9 @@ char *costly_site_submit (job_desc_msg_t *desc)
 
 /* --- functions that the plugin calls --------------------------------------------- */
 
-void dn_keeper_notice (void)
-{
-}
-
-bool dn_keeper_is_missing (void)
-{
-    return false;
-}
-
 void dn_state_take (struct dn_state *state)
 {
     *state = (struct dn_state){.site = present, .view.now_s = (int64_t) time (NULL)};
-}
-
-void dn_state_give (struct dn_state *state)
-{
 }
 
 void dn_trace_hand_over (struct dn_event *event)

@@ -8,9 +8,6 @@
  */
 #include "expect.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     static struct dn_datasets datasets;

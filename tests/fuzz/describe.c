@@ -11,8 +11,6 @@
  */
 #include "expect.h"
 
-#include <stdlib.h>
-
 #include "graph/describe.h"
 #include "request/script.h"
 #include "tests/unit/all_words.h"
@@ -41,7 +39,7 @@ static void use (struct dn_sidecar *sidecar)
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-    char *text = take_text (data, size);
+    INPUT_TEXT (text);
     char *parts[N_CARRIERS];
     struct dn_carriers carriers;
     struct dn_job job = dn_job_empty ();
@@ -66,6 +64,5 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     dn_spec_ignored (&carriers, ignored);
     expect (is_printable (ignored), "what is ignored is told in one line");
     dn_sidecar_free (&sidecar);
-    free (text);
     return 0;
 }

@@ -4,10 +4,6 @@
  */
 #include "expect.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 void expect (bool right, const char *what)
 {
     expect_done (right, what, NULL);

@@ -5,6 +5,12 @@
 #ifndef DN_EXPECT_H
 #define DN_EXPECT_H
 
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "graph/sidecar.h"
 
 /* The entry of a target. */
@@ -22,6 +28,7 @@ bool is_printable (const char *text);
 
 /* The input, terminated, in a buffer of exactly its size; freed with free (). */
 char *take_text (const uint8_t *data, size_t size);
+#define INPUT_TEXT(name) dn_cleanup (dn_free_ptr) char *name = take_text (data, size)
 
 /* A text that grows; 'text' is freed with free (). */
 struct fuzz_text {

@@ -11,6 +11,7 @@
 
 #include "../unit/small_bundle.h"
 #include "expect.h"
+#include "scene.h"
 #include "scratch.h"
 #include "stand_in.h"
 #include "submit/host.h"
@@ -29,60 +30,32 @@
     "ProgressDir=" FAKE_PROGRESS_DIR "\n"
 
 static const struct fake_site sites[] = {
-    {.conf = EAGER TYPES, .enforces = true, .records = true},
-    {.conf = "MinConfidence=0\nMessage=always\n" TYPES, .records = true},
-    {.conf = "Mode=observe\nOptIn=all\nMinConfidence=0\n" TYPES,
-     .wants_all = true,
-     .records = true},
-    {.conf = EAGER A100 "ByPartition=gpu-a100 MaxTime=1-0\n" V100
-                        "ByPartition=gpu-v100 MaxTime=2-0\n",
-     .enforces = true,
-     .moves_partition = true,
-     .records = true},
-    {.conf = EAGER A100 "ByFeature=ampere\n" V100 "ByFeature=volta\n",
-     .enforces = true,
-     .moves_features = true,
-     .records = true},
-    {.conf = EAGER TYPES "NeverRaise=no\nFillUnset=yes\nTimeMax=2-0\nObjective=time\n",
-     .enforces = true,
-     .raises = true,
-     .fills = true,
-     .records = true},
-    {.conf = EAGER TYPES "Bundle=%s\nTimeQuantile=0.5\n",
-     .enforces = true,
-     .records = true,
-     .bundle = true},
-    {.conf = EAGER TYPES "TimeLimit=time_min\nOptIn=all\n",
-     .enforces = true,
-     .time_min = true,
-     .wants_all = true,
-     .records = true},
-    {.conf = EAGER TYPES "Record=none\nObjective=energy\nControlGroup=50\n"
-                         "SidecarDir=%s\nDecisionLog=/nonexistent/log\n",
-     .enforces = true},
-    {.conf = "Mode=enforce\nMinConfidence=0\nFillUnset=yes\nOptIn=metadata\n" TYPES
-             "Policy Partition=debug,test Mode=observe\n"
-             "Policy Account=course QOS=exam TimeLimit=keep GpuType=keep\n"
-             "Policy User=0,1000 OptIn=all Cpus=keep ControlGroup=10\n"
-             "Policy Group=7 Message=never Record=none FillUnset=no\n",
-     .enforces = true,
-     .fills = true,
-     .wants_all = true,
-     .records = true},
+    {EAGER TYPES, ENFORCES | RECORDS},
+    {"MinConfidence=0\nMessage=always\n" TYPES, RECORDS},
+    {"Mode=observe\nOptIn=all\nMinConfidence=0\n" TYPES, WANTS_ALL | RECORDS},
+    {EAGER A100 "ByPartition=gpu-a100 MaxTime=1-0\n" V100
+                "ByPartition=gpu-v100 MaxTime=2-0\n",
+     ENFORCES | MOVES_PARTITION | RECORDS},
+    {EAGER A100 "ByFeature=ampere\n" V100 "ByFeature=volta\n",
+     ENFORCES | MOVES_FEATURES | RECORDS},
+    {EAGER TYPES "NeverRaise=no\nFillUnset=yes\nTimeMax=2-0\nObjective=time\n",
+     ENFORCES | RAISES | FILLS | RECORDS},
+    {EAGER TYPES "Bundle=%s\nTimeQuantile=0.5\n", ENFORCES | RECORDS | BUNDLE},
+    {EAGER TYPES "TimeLimit=time_min\nOptIn=all\n",
+     ENFORCES | TIME_MIN | WANTS_ALL | RECORDS},
+    {EAGER TYPES "Record=none\nObjective=energy\nControlGroup=50\n"
+                 "SidecarDir=%s\nDecisionLog=/nonexistent/log\n",
+     ENFORCES},
+    {"Mode=enforce\nMinConfidence=0\nFillUnset=yes\nOptIn=metadata\n" TYPES
+     "Policy Partition=debug,test Mode=observe\n"
+     "Policy Account=course QOS=exam TimeLimit=keep GpuType=keep\n"
+     "Policy User=0,1000 OptIn=all Cpus=keep ControlGroup=10\n"
+     "Policy Group=7 Message=never Record=none FillUnset=no\n",
+     ENFORCES | FILLS | WANTS_ALL | RECORDS},
 };
 
 #define N_SITES (sizeof (sites) / sizeof (sites[0]))
 
-static const char v100[] =
-    "Device=v100_16gb\nVendor=nvidia\nArch=volta\nFp32=15.7T\nFp16=125T\nMemory=16GiB\n"
-    "Bandwidth=900G\nSms=80\nLink=nvlink\nLinkBandwidth=150G\nPcieBandwidth=12G\n"
-    "Tdp=300\nIdle=40\n";
-static const char a100[] =
-    "Device=a100_40gb\nVendor=nvidia\nArch=ampere\nFp32=19.5T\nTf32=156T\nFp16=312T\n"
-    "Bf16=312T\nMemory=40GiB\nBandwidth=1555G\nSms=108\nLink=nvlink\n"
-    "LinkBandwidth=300G\nPcieBandwidth=24G\nTdp=400\nIdle=55\n";
-static const char datasets[] =
-    "Dataset=imagenet Samples=1281167 SampleBytes=110k Decode=jpeg\n";
 static const char sidecar[] =
     "{\"dnnest\":1,\"spec\":{\"model\":\"resnet50\",\"batch\":64,"
     "\"precision\":\"fp16\",\"epochs\":2,\"dataset\":\"imagenet\"}}";
@@ -90,30 +63,17 @@ static const char sidecar[] =
 static struct dn_site *loaded[N_SITES];
 static unsigned present;
 
-/* Functions of slurmctld, and of trace/trace.c. */
-SLURM_SYMBOL char *default_part_name;
-struct dn_counters dn_counters;
-
 /* --- sites ----------------------------------------------------------------------- */
 
 static void write_files (void)
 {
-    struct small_bundle bundle = small_bundle_make ();
-
     scratch_folder ("hardware");
     scratch_put ("hardware/generations.conf", "Generation=volta\nGeneration=ampere\n");
-    scratch_put ("hardware/v100.conf", v100);
-    scratch_put ("hardware/a100.conf", a100);
-    scratch_put ("datasets.conf", datasets);
+    scratch_put ("hardware/v100.conf", scene_v100);
+    scratch_put ("hardware/a100.conf", scene_a100);
+    scratch_put ("datasets.conf", scene_datasets);
     scratch_folder ("bundle");
-    scratch_put ("bundle/manifest.json", bundle.manifest);
-    for (int i = 0; i < N_SMALL_FILES; i++) {
-        char name[64];
-
-        snprintf (name, sizeof (name), "bundle/%s", bundle.files[i].name);
-        scratch_write (name, bundle.files[i].data, bundle.files[i].len);
-    }
-    small_bundle_free (&bundle);
+    expect (small_bundle_write (scratch_path ("bundle")) == 0, "a bundle");
     scratch_folder ("sidecars");
     scratch_put ("sidecars/job.json", sidecar);
 }
@@ -132,7 +92,7 @@ static void write_conf (const struct fake_site *site)
     if (place)
         dn_buf_add (&buf,
                     "%s%s",
-                    scratch_path (site->bundle ? "bundle" : "sidecars"),
+                    scratch_path (site->may & BUNDLE ? "bundle" : "sidecars"),
                     place + 2);
     expect (!buf.cut, "a long configuration");
     scratch_put ("dnnest.conf", text);
@@ -141,7 +101,7 @@ static void write_conf (const struct fake_site *site)
 static struct dn_site *load_site (const struct fake_site *fake)
 {
     const struct dn_load_context context = {
-        .scheduler_parameters = fake->time_min ? "time_min_as_soft_limit" : NULL,
+        .scheduler_parameters = fake->may & TIME_MIN ? "time_min_as_soft_limit" : NULL,
         .slurm_version = 2411};
     const struct dn_load_paths paths = {.conf = scratch_path ("dnnest.conf"),
                                         .hardware = scratch_path ("hardware"),
@@ -153,7 +113,7 @@ static struct dn_site *load_site (const struct fake_site *fake)
     write_conf (fake);
     site = dn_load_site (&paths, &context, &err);
     expect_done (site && site->bundle_err.code == DN_E_NONE, fake->conf, &err);
-    expect ((site->bundle != NULL) == fake->bundle, "a bundle");
+    expect ((site->bundle != NULL) == ((fake->may & BUNDLE) != 0), "a bundle");
     return site;
 }
 
@@ -182,23 +142,10 @@ void dn_keeper_stop (void)
 {
 }
 
-void dn_keeper_notice (void)
-{
-}
-
-bool dn_keeper_is_missing (void)
-{
-    return false;
-}
-
 /* There is no dnnestd, and every input is checked independently of those before. */
 void dn_state_take (struct dn_state *state)
 {
     *state = (struct dn_state){.site = loaded[present]};
-}
-
-void dn_state_give (struct dn_state *state)
-{
 }
 
 /* The line of the decision log must be a single line of JSON. */

@@ -9,23 +9,24 @@
 #ifndef DN_FAKE_STATE_H
 #define DN_FAKE_STATE_H
 
-#include <stdbool.h>
-
 /* Of the sites that enforce. */
 #define FAKE_PROGRESS_DIR "/var/spool/progress"
 
 /* What a site may do to a job, as its configuration was meant. */
+enum {
+    ENFORCES = 1, /* at least some */
+    RAISES = 2,
+    FILLS = 4,    /* limits of jobs without one */
+    TIME_MIN = 8, /* sets the least time, and leaves the limit */
+    MOVES_PARTITION = 16,
+    MOVES_FEATURES = 32,
+    WANTS_ALL = 64, /* OptIn=all */
+    RECORDS = 128,
+    BUNDLE = 256
+};
 struct fake_site {
     const char *conf;
-    bool enforces; /* at least some */
-    bool raises;
-    bool fills;    /* limits of jobs without one */
-    bool time_min; /* sets the least time, and leaves the limit */
-    bool moves_partition;
-    bool moves_features;
-    bool wants_all; /* OptIn=all */
-    bool records;
-    bool bundle;
+    int may;
 };
 
 /* Submit to the 'site'-th of them, counted round, from now on. */

@@ -15,8 +15,6 @@
 #include "expect.h"
 
 #include <json-c/json.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include <slurm/slurm_errno.h>
@@ -70,11 +68,16 @@ static bool is_changed (const struct change *change, char **place)
 
 /* --- what may change, and how ---------------------------------------------------- */
 
+static bool allows (const struct change *change, int what)
+{
+    return (change->site->may & what) != 0;
+}
+
 static bool may_rewrite (const struct change *change)
 {
     const job_desc_msg_t *old = &change->before.desc;
 
-    return change->site->enforces
+    return allows (change, ENFORCES)
            && (old->het_job_offset == NO_VAL || (old->bitflags & CRON_JOB));
 }
 
@@ -91,19 +94,19 @@ static void check_time (const struct change *change)
 
     if (now != old) {
         expect (may_rewrite (change), "a limit is changed");
-        expect (!change->site->time_min, "TimeLimit=time_min changes limits");
+        expect (!allows (change, TIME_MIN), "TimeLimit=time_min changes limits");
         expect (now > 0 && now < NO_VAL, "a limit that is none");
         if (old == NO_VAL)
-            expect (change->site->fills, "a limit is set");
+            expect (allows (change, FILLS), "a limit is set");
         else
-            expect (now < old || change->site->raises, "a limit is raised");
+            expect (now < old || allows (change, RAISES), "a limit is raised");
         if (old == NO_VAL || now > old)
             expect (now <= SITE_TIME_MAX_MIN, "a limit beyond TimeMax");
     }
     old = change->before.desc.time_min;
     now = change->after->time_min;
     if (now != old)
-        expect (may_rewrite (change) && change->site->time_min && now > 0
+        expect (may_rewrite (change) && allows (change, TIME_MIN) && now > 0
                     && now <= change->after->time_limit,
                 "a minimum time");
     expect (now == old || old == NO_VAL, "the user's minimum time");
@@ -120,7 +123,7 @@ static void check_cpus (const struct change *change,
     expect (may_change_resources (change), "CPUs are changed");
     expect (now > 0 && now < none, "no count of CPUs");
     expect (old < none, "CPUs that were not requested");
-    expect (now < old || change->site->raises, "CPUs are raised");
+    expect (now < old || allows (change, RAISES), "CPUs are raised");
 }
 
 /* Memory per CPU is changed to the equivalent memory per node. */
@@ -160,7 +163,7 @@ static void check_lists (const struct change *change, const char *old, const cha
         if (is->gpu)
             expect (was->count == is->count, "another number of GPUs");
         else if (is->cpu)
-            expect (is->count <= was->count || change->site->raises, "more CPUs");
+            expect (is->count <= was->count || allows (change, RAISES), "more CPUs");
         else
             expect (was->whole.len == is->whole.len
                         && memcmp (was->whole.text, is->whole.text, is->whole.len) == 0,
@@ -193,11 +196,11 @@ static void check_tres (const struct change *change)
 static void check_places (const struct change *change)
 {
     if (is_changed (change, &change->after->partition))
-        expect (may_change_resources (change) && change->site->moves_partition
+        expect (may_change_resources (change) && allows (change, MOVES_PARTITION)
                     && strncmp (or_empty (change->after->partition), "gpu-", 4) == 0,
                 "a partition");
     if (is_changed (change, &change->after->features))
-        expect (may_change_resources (change) && change->site->moves_features,
+        expect (may_change_resources (change) && allows (change, MOVES_FEATURES),
                 "a constraint");
 }
 
@@ -238,7 +241,7 @@ static bool may_capture (const struct change *change)
 {
     const job_desc_msg_t *old = &change->before.desc;
 
-    return old->script && change->site->enforces && is_described (old);
+    return old->script && allows (change, ENFORCES) && is_described (old);
 }
 
 /* The module's directory is put before the previous value. */
@@ -344,7 +347,7 @@ static void check_record (const struct change *change)
 
     if (is_same (old, now))
         return;
-    expect (change->site->records, "a record where none is kept");
+    expect (allows (change, RECORDS), "a record where none is kept");
     expect (now && strncmp (now, or_empty (old), old_len) == 0, "a comment");
     now += old_len;
     now += old_len > 0 && *now == ' ';
@@ -523,7 +526,7 @@ static void submit (struct job_form *form)
     stand_in_allocations_left = -1;
     change.said = form->message;
     check_change (&change);
-    if (!concerned && (!change.site->wants_all || had_record))
+    if (!concerned && (!allows (&change, WANTS_ALL) || had_record))
         photo_compare (&change.before, desc);
     photo_free (&change.before);
     free (said_before);
@@ -546,7 +549,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     static bool started;
     int blocks = stand_in_blocks;
-    char *text = take_text (data, size);
+    INPUT_TEXT (text);
     struct job_form form;
 
     if (!started) {
@@ -560,6 +563,5 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     submit_again (&form);
     job_form_free (&form);
     expect (stand_in_blocks == blocks, "a leak in slurmctld's memory");
-    free (text);
     return 0;
 }

@@ -9,9 +9,6 @@
  */
 #include "expect.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "guard/guard_plan.h"
 
 #define NOW INT64_C (1700003600)
@@ -47,7 +44,7 @@ static void read_again (const struct dn_progress *progress)
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-    char *text = take_text (data, size);
+    INPUT_TEXT (text);
     struct dn_span span = {text, strlen (text)};
     struct dn_progress progress;
     struct dn_progress_report report;
@@ -61,6 +58,5 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     } else {
         expect_message (&err);
     }
-    free (text);
     return 0;
 }

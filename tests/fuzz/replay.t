@@ -31,7 +31,7 @@ misnamed() {
 
 for corpus in "$corpora"/*/; do
     target=$(basename "$corpus")
-    program=${abs_top_builddir:-$top/build}/tests/fuzz/replay_$target
+    program=${abs_top_builddir:-$top/build}/tests/fuzz/$target
     ok "the archive of $target can be unpacked" unpack "$target"
     is "the archive of $target has only files that libFuzzer named" \
         "$(misnamed "$work/$target")" ''

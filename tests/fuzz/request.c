@@ -11,9 +11,6 @@
 #include "expect.h"
 
 #include <ctype.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "request/script.h"
 #include "tests/unit/all_words.h"
@@ -118,7 +115,7 @@ static void check_request (const struct dn_request *request)
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-    char *text = take_text (data, size);
+    INPUT_TEXT (text);
     char *parts[N_PARTS];
     struct dn_job job = dn_job_empty ();
     struct dn_request request;
@@ -148,6 +145,5 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         dn_request_keep_by_script (&request, &reading.script);
         check_request (&request);
     }
-    free (text);
     return 0;
 }

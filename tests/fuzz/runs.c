@@ -11,10 +11,6 @@
  */
 #include "expect.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../unit/scene.h"
 #include "learn/evaluate.h"
 #include "learn/runs.h"

@@ -9,10 +9,6 @@
  */
 #include "expect.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "process/sbatch.h"
 
 /* Replaces cli/common.c: messages are checked, and not written to stderr. */

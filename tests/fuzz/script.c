@@ -10,9 +10,6 @@
  */
 #include "expect.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "request/fingerprint.h"
 #include "request/script.h"
 #include "tests/unit/all_words.h"
@@ -76,7 +73,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     static const struct dn_script_job job = {
         .n_tasks = 4, .n_nodes = 2, .n_gpus = 8, .gpu_type = "a100", .wanted = true};
-    char *text = take_text (data, size);
+    INPUT_TEXT (text);
     struct dn_reading reading;
     struct dn_err err = {0};
 
@@ -85,6 +82,5 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     else
         check_found (text, &reading.script);
     check_fingerprint (text);
-    free (text);
     return 0;
 }

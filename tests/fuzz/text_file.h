@@ -10,9 +10,6 @@
 
 #include "expect.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define TEXT_FILE(kind, check)                                                         \
     static void write_twice (const struct dn_##kind *value)                            \
     {                                                                                  \
@@ -33,7 +30,7 @@
                                                                                        \
     int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)                      \
     {                                                                                  \
-        char *text = take_text (data, size);                                           \
+        INPUT_TEXT (text);                                                             \
         struct dn_err err = {0};                                                       \
         struct dn_##kind *value = dn_##kind##_read (dn_span_of (text), "file", &err);  \
                                                                                        \
@@ -44,7 +41,6 @@
             expect_message (&err);                                                     \
         }                                                                              \
         dn_##kind##_free (value);                                                      \
-        free (text);                                                                   \
         return 0;                                                                      \
     }
 

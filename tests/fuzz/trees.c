@@ -10,8 +10,6 @@
  */
 #include "expect.h"
 
-#include <math.h>
-
 #include "predict/bundle.h"
 
 #define N_FEATURES 6

@@ -10,9 +10,6 @@
 #include "expect.h"
 
 #include <json-c/json.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/json_write.h"
 #include "predict/tuning.h"

@@ -9,11 +9,11 @@
 #include "scene.h"
 #include "scratch.h"
 
-static const char v100[] =
+const char scene_v100[] =
     "Device=v100_16gb\nVendor=nvidia\nArch=volta\nFp32=15.7T\nFp16=125T\nMemory=16GiB\n"
     "Bandwidth=900G\nSms=80\nLink=nvlink\nLinkBandwidth=150G\nPcieBandwidth=12G\n"
     "Tdp=300\nIdle=40\n";
-static const char a100[] =
+const char scene_a100[] =
     "Device=a100_40gb\nVendor=nvidia\nArch=ampere\nFp32=19.5T\nTf32=156T\nFp16=312T\n"
     "Bf16=312T\nMemory=40GiB\nBandwidth=1555G\nSms=108\nLink=nvlink\n"
     "LinkBandwidth=300G\nPcieBandwidth=24G\nTdp=400\nIdle=55\n";
@@ -22,7 +22,7 @@ static const char gpus[] =
     "Nodes=2 NodeTmp=900000 ThreadsPerCore=2 Partitions=gpu,long ByPartition=gpu-v100 MaxTime=2-0 ByFeature=volta Features=ib\n"
     "Gpu Type=a100 Device=a100_40gb Cost=4 PerNode=4 NodeCpus=96 NodeMemory=512000 "
     "Nodes=2 NodeTmp=900000 ThreadsPerCore=2 Partitions=gpu,long ByPartition=gpu-a100 MaxTime=2-0 ByFeature=ampere Features=ib\n";
-static const char datasets[] =
+const char scene_datasets[] =
     "Dataset=imagenet Samples=1281167 SampleBytes=110k Decode=jpeg\n";
 
 static const char plain_gpus[] = "Gpu Type=v100 Device=v100_16gb Cost=1\n"
@@ -82,12 +82,12 @@ static struct dn_site *site_of (const char *lines, const char *conf)
 
     assert_non_null (site);
     assert_done (dn_site_init (site, "/hardware", "/datasets", err));
-    assert_done (
-        dn_catalogue_add (&site->catalogue, dn_span_of (v100), "v100", false, err));
-    assert_done (
-        dn_catalogue_add (&site->catalogue, dn_span_of (a100), "a100", false, err));
-    assert_done (
-        dn_datasets_read (dn_span_of (datasets), "datasets", &site->datasets, err));
+    assert_done (dn_catalogue_add (
+        &site->catalogue, dn_span_of (scene_v100), "v100", false, err));
+    assert_done (dn_catalogue_add (
+        &site->catalogue, dn_span_of (scene_a100), "a100", false, err));
+    assert_done (dn_datasets_read (
+        dn_span_of (scene_datasets), "datasets", &site->datasets, err));
     /* Not the defaults: the tests see by a move that a type is fit for the job, and by
      * a limit that it may change. */
     site->rules.evidence_time = DN_TIME_NEEDS_WORDS;

@@ -15,6 +15,11 @@
  */
 struct dn_site *scene_site (const char *conf);
 
+/* The texts of its devices and of its data set. */
+extern const char scene_v100[];
+extern const char scene_a100[];
+extern const char scene_datasets[];
+
 /* The one without further lines, made once and never freed. */
 const struct dn_site *scene_plain (void);
 

@@ -4,6 +4,7 @@
  */
 #include "small_bundle.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,6 +180,33 @@ struct dn_bundle *small_bundle_read (const struct small_bundle *small,
         return bundle;
     dn_bundle_free (bundle);
     return NULL;
+}
+
+static int write_file (const char *dir, const char *name, const char *data, size_t len)
+{
+    char path[512];
+    FILE *file;
+
+    snprintf (path, sizeof (path), "%s/%s", dir, name);
+    file = fopen (path, "w");
+    if (!file || fwrite (data, 1, len, file) != len || fclose (file) != 0) {
+        perror (path);
+        return -1;
+    }
+    return 0;
+}
+
+int small_bundle_write (const char *dir)
+{
+    struct small_bundle bundle = small_bundle_make ();
+    int rc =
+        write_file (dir, "manifest.json", bundle.manifest, strlen (bundle.manifest));
+
+    for (int i = 0; i < N_SMALL_FILES && rc == 0; i++)
+        rc = write_file (
+            dir, bundle.files[i].name, bundle.files[i].data, bundle.files[i].len);
+    small_bundle_free (&bundle);
+    return rc;
 }
 
 char *replace_behind (const char *text,

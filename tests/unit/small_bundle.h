@@ -37,6 +37,9 @@ void small_bundle_free (struct small_bundle *bundle);
 
 struct dn_span small_file_span (const struct small_file *file);
 
+/* Write its files into a directory; -1: a message on stderr says why not. */
+int small_bundle_write (const char *dir);
+
 /* Read it. */
 struct dn_bundle *small_bundle_read (const struct small_bundle *bundle,
                                      struct dn_err *err);
