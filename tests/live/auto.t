@@ -35,9 +35,6 @@ submit() {
     live_need -t 1-0 "--gres=gpu:a100:$gpus" -c 16 --mem=64G -o "$dir/home/$1-%j.out" --comment="$2" \
         "${@:3}" "$1.sh"
 }
-daemon() {
-    "$dnnestd" "$1" --once -v --conf="$dir/etc/dnnest.conf" >>"$dir/log/dnnestd.log" 2>&1
-}
 # learned KEY: collects and learns; accounting is late, and later with a job's steps
 learned() {
     daemon collect && daemon learn && grep -q "^Captured Key=$1 " "$dir/seen/history" &&
@@ -46,11 +43,6 @@ learned() {
 # waited KEY: how long its steps waited for data, in millionths of their time
 waited() {
     sed -n "s/^Captured Key=$1 .* Loader=\([0-9]*\).*/\1/p" "$dir/seen/history"
-}
-key_of() {
-    printf 'user:%s:%s' "$(id -u "$CLUSTER_USER")" \
-        "$(scontrol show job "$1" | sed -n 's/^ *AdminComment=//p' | jq -r .app)" |
-        sha256sum | cut -c 1-16
 }
 # trainings ARGUMENT...
 trainings() {
@@ -109,7 +101,7 @@ for name in "${names[@]}"; do
     pass "$name: it completes"
     is "$name: it has described itself" \
         "$(trainings --compare "$name" "$dir/progress/$first.capture")" ''
-    ok "$name: this is learned" cluster_until 120 learned "$(key_of "$first")"
+    ok "$name: this is learned" cluster_until 120 learned "$(key_of "$(member "$first" app)")"
     [[ -z ${VERBOSE-} ]] || diag "$(trainings --table "$name" "$dir/progress/$first.capture" || true)"
     live_looked
     submit "$name" dnnest:auto -H
@@ -128,7 +120,7 @@ for name in "${names[@]}"; do
             fi ;;
     esac
     if [[ $name = loop || $name = nanogpt ]]; then
-        if (($(waited "$(key_of "$first")") >= 50000)); then
+        if (($(waited "$(key_of "$(member "$first" app)")") >= 50000)); then
             is "$name: its CPUs stay, for the first has waited for its data" "${said//*-c 16*/}" "$said"
         else
             like "$name: its CPUs are those that the first has used" "$said" \

@@ -23,31 +23,11 @@ write_conf() {
     live_conf Mode=enforce GpuType=keep Cpus=keep "$@"
 }
 
-# A job that ends at 'end NAME', and not before.
-waits_for() {
-    printf '#!/bin/sh\nuntil [ -e %s ]; do sleep 0.2; done\n' "$dir/home/$1.end"
-}
-end() {
-    touch "$dir/home/$1.end"
-}
-
 # Sets 'job'; the script is read from stdin. Without the job the test ends.
 submit() {
     live_need -o /dev/null "$@"
 }
 
-field() {
-    cluster_job_field "$1" "$2"
-}
-# As in '1-02:03:04' and '00:30:00', in seconds.
-seconds_of() {
-    awk '{ n = split($0, part, /[-:]/); days = n == 4 ? part[1] : 0
-           print ((days * 24 + part[n - 2]) * 60 + part[n - 1]) * 60 + part[n] }' <<<"$1"
-}
-
-planned() {
-    [[ $(field "$1" StartTime) = 20* && $(field "$1" Reason) =~ Resources|Priority ]]
-}
 is_over() {
     [[ ! $(field "$1" JobState) =~ PENDING|RUNNING|COMPLETING ]]
 }

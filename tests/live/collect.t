@@ -42,9 +42,6 @@ column() {
 state_is() {
     [[ $(sacct -n -X -D -P -j "$1" -o State) = *"$2"* ]]
 }
-all_ended() {
-    [[ -z $(squeue -h -t RUNNING,COMPLETING,PENDING -o %i) ]]
-}
 
 # --- the cluster, and jobs of every kind -------------------------------------------------
 

@@ -22,9 +22,6 @@ submit() {
     live_need --gres=gpu:1 -c 1 --mem=100 -o /dev/null --comment="$comment" "$@" \
         <<<$'#!/bin/sh\nsleep '"$seconds"
 }
-field() {
-    cluster_job_field "$1" "$2"
-}
 limits() {
     squeue -h -r -q "$1" -o %l | sort | uniq -c | xargs
 }

@@ -68,9 +68,6 @@ runs() {
 is_idle() {
     [[ $(sinfo -h -N -p gpu -n "$1" -o %T | sort -u) = idle ]]
 }
-runs_now() {
-    [[ $(cluster_job_field "$1" JobState) = RUNNING ]]
-}
 # --- the cluster ---------------------------------------------------------------------
 
 live_hardware
@@ -105,7 +102,7 @@ for node in v1 v2; do
     busy+=("$(sbatch --parsable -w $node --gres=gpu:v100:4 -t 2-0 -o /dev/null \
         --comment=dnnest:off --wrap 'sleep 900')")
 done
-for id in "${busy[@]}"; do cluster_until 180 runs_now "$id"; done
+for id in "${busy[@]}"; do cluster_until 180 state_is "$id" RUNNING; done
 stays 'V100 busy for days' 'not v100: its GPUs are busy'
 scancel "${busy[@]}"
 cluster_until 180 is_idle v1,v2

@@ -23,18 +23,8 @@ submit() {
     live_need --gres=gpu:1 -c 1 --mem=100 \
         -o "$dir/home/%A_%a.out" --comment="$SPEC" "$@" <<<$'#!/bin/sh\nsleep '"$seconds"
 }
-field() {
-    cluster_job_field "$1" "$2"
-}
 set_limit() {
     scontrol update "jobid=$1" "timelimit=$2"
-}
-# The limits that the guard has written into the record: '[300]', or nothing.
-later() {
-    scontrol show job -o "$1" | grep -o '"later":\[[0-9,]*\]' | cut -d : -f 2 || true
-}
-limit_is() {
-    [[ $(field "$1" TimeLimit) = "$2" ]]
 }
 is_over() {
     [[ ! $(field "$1" JobState) =~ PENDING|RUNNING|COMPLETING|SUSPENDED ]]

@@ -49,7 +49,7 @@ member() { jq -r ".$1" <<<"$record"; }
 # know APP RUNS UNIT SECONDS WORK [KEY=VALUE...]: what was learned of the user's application
 know() {
     local key
-    key=$(printf 'user:%s:%s' "$(id -u "$CLUSTER_USER")" "$1" | sha256sum | cut -c 1-16)
+    key=$(key_of "$1")
     printf '%s\n' "History Version=1 Time=$(date +%s) ByAccount=no" 'Type Name=a100' \
         "App Key=$key Type=0 Gpus=2 Unit=$3 Freedom=10 Runs=$2 Last=1 Time=$(($4 * 1000000)) Sigma=50000 Longest=$(($4 * $5 * 1050)) ${*:6} WorkMin=$5 WorkMax=$5" \
         'End Rows=1' >"$dir/state/history.new"
@@ -145,7 +145,7 @@ use GpuType=keep
 submit "$first" --comment="$M"
 base=$(member pred.base_s)
 before=$(member pred.train_s)
-key=$(printf 'user:%s:rn' "$(id -u "$CLUSTER_USER")" | sha256sum | cut -c 1-16)
+key=$(key_of rn)
 printf '%s\n' "History Version=1 Time=$(date +%s) ByAccount=no" 'Type Name=a100' \
     "App Key=$key Type=0 Gpus=2 Unit=predicted Freedom=10 Runs=5 Last=1 Time=2000000 Sigma=50000 Longest=1000 WorkMin=$base WorkMax=$base" \
     'End Rows=1' >"$dir/state/history"

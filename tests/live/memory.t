@@ -23,9 +23,6 @@ submit() {
     RUN_S=$1 RUN_GIB=$2 live_need -c 80 -t 1-0 -p full --gres=gpu:a100:2 \
         -o "$dir/home/%j.out" --comment="$SPEC" "${@:3}" run.sh
 }
-daemon() {
-    "$dnnestd" "$1" --once -v --conf="$dir/etc/dnnest.conf" >>"$dir/log/dnnestd.log" 2>&1
-}
 # learn REGEX: collects and learns until the history has it; accounting is late
 learn() {
     cluster_until 90 learned "$1" && live_looked
@@ -33,12 +30,6 @@ learn() {
 learned() {
     daemon collect && daemon learn && grep -qE "$1" "$dir/state.dnnest/history"
 }
-field() { cluster_job_field "$1" "$2"; }
-state_is() { [[ $(field "$1" JobState) = "$2" ]]; }
-member() {
-    scontrol show job "$1" | sed -n 's/^ *AdminComment=//p' | head -n 1 | jq -r ".$2"
-}
-key_of() { printf 'user:%s:%s' "$(id -u "$CLUSTER_USER")" "$1" | sha256sum | cut -c 1-16; }
 # both JOB JOB: they run at the same time, on the same node
 both() {
     state_is "$1" RUNNING && state_is "$2" RUNNING &&

@@ -109,6 +109,11 @@ guard_start() {
 guard_pids() {
     pgrep -f "^$dnnest_guard -D --conf=$dir/etc/dnnest.conf" || true
 }
+new_guard() {
+    guard_start
+    ok 'a new guard is alive' cluster_until 60 guard_alive
+    live_looked
+}
 guard_alive() {
     [[ -s $dir/state/guard ]] && ! grep -q 'Time=0 ' "$dir/state/guard"
 }
@@ -182,9 +187,7 @@ start killed
 guard_kill KILL
 given_back killed
 
-guard_start
-ok 'a new guard is alive' cluster_until 60 guard_alive
-live_looked
+new_guard
 pair hangs -w NODE
 start hangs
 guard_kill STOP
@@ -193,9 +196,7 @@ guard_kill CONT
 guard_kill KILL
 timer_end
 
-guard_start
-ok 'a new guard is alive' cluster_until 60 guard_alive
-live_looked
+new_guard
 pair stopped -w NODE
 pair waits -w NODE --begin=now+600
 is 'waits: the limits of pending jobs are lowered' \
@@ -225,9 +226,7 @@ else
     skip 'faketime is not installed' 10
 fi
 
-guard_start
-ok 'a new guard is alive' cluster_until 60 guard_alive
-live_looked
+new_guard
 pair typo -w NODE
 start typo
 guard_kill KILL
@@ -242,9 +241,7 @@ cancel typo
 # --- a healthy guard, and limits that came later or do not count ----------------------------
 
 conf
-guard_start
-ok 'a new guard is alive' cluster_until 60 guard_alive
-live_looked
+new_guard
 nodes=([dnnest]=v1 [off]=v1)
 pair flag-of-qos -w NODE -p short --qos=beyond
 pair qos-of-partition -w NODE -p wide --qos=brief

@@ -30,12 +30,6 @@ use() {
         exit 1
     fi
 }
-submit() {
-    live_sbatch "$@"
-}
-held() {
-    submit -H "$@" job.sh
-}
 
 # The mode and the verdict on record of a held job.
 judged() {
@@ -146,7 +140,7 @@ use "PythonDir=$top/python ProgressDir=$dir/home"
 start_gently 2
 described=()
 for _ in {1..3}; do
-    submit --gres=gpu:a100:1 --comment=dnnest:auto -o "$dir/home/own.%j" --wrap='echo "hook: $DNNEST_JOB_CAPTURE"'
+    live_sbatch --gres=gpu:a100:1 --comment=dnnest:auto -o "$dir/home/own.%j" --wrap='echo "hook: $DNNEST_JOB_CAPTURE"'
     described+=("$job")
 done
 # nor does a question
@@ -228,7 +222,7 @@ like 'with OptIn=all a job without metadata is recorded' \
 
 readonly SHORT=(--gres=gpu:v100:4 -c 4 -t 40 --mem=300000)
 use NeverRaise=no GpuType=keep
-submit "${SHORT[@]}" --comment="$JOB" -o out-%j job.sh
+live_sbatch "${SHORT[@]}" --comment="$JOB" -o out-%j job.sh
 ok 'with NeverRaise=no a limit that is too low is raised' \
     test "$(minutes "$(cluster_job_field "$job" TimeLimit)")" -gt 40
 raised=$(cluster_job_field "$job" CPUs/Task)

@@ -22,9 +22,6 @@ submit() {
 limit() {
     cluster_job_field "$1" TimeLimit
 }
-limit_is() {
-    [[ $(limit "$1") = "$2" ]]
-}
 limit_is_not() {
     [[ $(limit "$1") != "$2" ]]
 }
@@ -33,21 +30,10 @@ minutes() {
     IFS=: read -r hours minutes _ <<<"$1"
     echo $((10#$hours * 60 + 10#$minutes))
 }
-later() {
-    scontrol show job -o "$1" | grep -o '"later":\[[0-9,]*\]' | cut -d : -f 2 || true
-}
 ends() {
-    ok "$1" cluster_until 200 ended_as "$2" "$3"
-}
-ended_as() {
-    [[ $(cluster_job_field "$1" JobState) = "$2" ]]
+    ok "$1" cluster_until 200 state_is "$2" "$3"
 }
 
-guard_pid=
-daemon_end() {
-    kill "$guard_pid" 2>/dev/null || true
-    wait "$guard_pid" 2>/dev/null || true
-}
 cluster_trap "daemon_end; rm -rf '$dir'"
 
 live_hardware
@@ -65,7 +51,7 @@ live_start --plugin-dir "$plugin_dir" \
     --conf 'PartitionName=long Nodes=ALL MaxTime=2-0 State=UP' \
     --conf 'PartitionName=rigid Nodes=ALL MaxTime=2-0 State=UP'
 "$dnnest_guard" -v --conf="$dir/etc/dnnest.conf" >>"$dir/log/dnnestd.log" 2>&1 &
-guard_pid=$!
+daemon_pid=$!
 
 # --- jobs ----------------------------------------------------------------------------
 

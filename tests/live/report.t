@@ -17,9 +17,6 @@ state=$dir/state
 submit() {
     cluster_as_user sbatch --parsable -o /dev/null "$@" 2>/dev/null | tail -1
 }
-all_ended() {
-    [[ -z $(squeue -h -t RUNNING,COMPLETING,PENDING -o %i) ]]
-}
 
 mkdir -p "$state"
 live_hardware

@@ -30,12 +30,6 @@ END
         exit 1
     fi
 }
-field() {
-    cluster_job_field "$1" "$2"
-}
-state_is() {
-    [[ $(field "$1" JobState) = "$2" ]]
-}
 gres() {
     scontrol show job -o "$1" | grep -o 'TresPerNode=[^ ]*' | grep -o '[av]100:[0-9]*'
 }
@@ -43,11 +37,6 @@ log_has() {
     grep -q "rescue: job $1: .*$2" "$dir/log/dnnestd.log"
 }
 
-dnnestd_pid=
-daemon_end() {
-    kill "$dnnestd_pid" 2>/dev/null || true
-    wait "$dnnestd_pid" 2>/dev/null || true
-}
 cluster_trap "daemon_end; rm -rf '$dir'"
 live_hardware
 mkdir -p "$dir/state.dnnest" "$dir/progress"
@@ -61,7 +50,7 @@ live_start --plugin-dir "$plugin_dir" \
     --conf 'PartitionName=off Nodes=ALL MaxTime=2-0 State=UP'
 version=$(scontrol -V | grep -o '[0-9]*\.[0-9]*' | head -n 1)
 "$dnnestd" rescue -v --conf="$dir/etc/dnnest.conf" >>"$dir/log/dnnestd.log" 2>&1 &
-dnnestd_pid=$!
+daemon_pid=$!
 
 submit --gres=gpu:v100:1
 moved=$job

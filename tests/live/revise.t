@@ -28,10 +28,6 @@ submit() {
         --comment="dnnest:app=$1" "${@:2}" job.sh 2>>"$dir/said"
 }
 limit() { cluster_job_field "$1" TimeLimit; }
-has_limit() { [[ $(limit "$1") = "$2" ]]; }
-member() {
-    scontrol show job "$1" | sed -n 's/^ *AdminComment=//p' | head -n 1 | jq -r ".$2"
-}
 
 # know APP...: each has run eight times, two minutes a run, lately
 know() {
@@ -40,8 +36,7 @@ know() {
         printf '%s\n' "History Version=1 Time=$(date +%s) ByAccount=no" 'Type Name=a100'
         for app; do
             printf 'App Key=%s Type=0 Gpus=1 Unit=run Freedom=12 Runs=8 Last=%s %s\n' \
-                "$(printf 'user:%s:%s' "$(id -u "$CLUSTER_USER")" "$app" | sha256sum |
-                    cut -c 1-16)" "$(($(date +%s) + 1))" \
+                "$(key_of "$app")" "$(($(date +%s) + 1))" \
                 'Time=120000000 Sigma=50000 Longest=125000 WorkMin=1 WorkMax=1'
         done | sort
         echo "End Rows=$#"
@@ -69,12 +64,12 @@ sleep 1
 
 know net
 ok 'a pending job gets the limit of its application' \
-    cluster_until 180 has_limit "$held" 00:03:00
+    cluster_until 180 limit_is "$held" 00:03:00
 is 'the record of a revised job says so' "$(member "$held" revised) $(member "$held" set.time_s) $(member "$held" verdict) $(member "$held" req.time_s)" \
     '1 180 change 3600'
-ok 'the pending tasks of an array get it, too' cluster_until 180 has_limit "${array}_5" 00:03:00
+ok 'the pending tasks of an array get it, too' cluster_until 180 limit_is "${array}_5" 00:03:00
 ok 'an array whose list of tasks is long gets it, too' \
-    cluster_until 180 has_limit "${sparse}_399" 00:03:00
+    cluster_until 180 limit_is "${sparse}_399" 00:03:00
 is 'the tasks of that array are still one job' "$(squeue -h -j "$sparse" -o %i | wc -l)" 1
 is 'a task of the array that runs keeps its limit' "$(limit "${array}_0")" 01:00:00
 is 'a limit that a human has changed stays' "$(limit "$human")" 00:50:00
@@ -92,7 +87,7 @@ long=$(submit late -H)
 sleep 1
 know late net
 ok 'a job that will take longer is lowered, too' \
-    cluster_until 180 has_limit "$long" 00:03:00
+    cluster_until 180 limit_is "$long" 00:03:00
 scontrol release "$long"
 extended() { (($(member "$1" 'later[0] // 0') > 180)); }
 ok 'the guard extends it as any limit of dnnest' cluster_until 200 extended "$long"

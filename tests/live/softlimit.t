@@ -28,23 +28,11 @@ submit() {
     said=$(<"$dir/said")
 }
 
-field() {
-    cluster_job_field "$1" "$2"
-}
 # fields ID: limit and minimum time
 fields() {
     echo "$(field "$1" TimeLimit) $(field "$1" TimeMin)"
 }
 
-# As in '1-02:03:04' and '00:30:00', in seconds.
-seconds_of() {
-    awk '{ n = split($0, part, /[-:]/); days = n == 4 ? part[1] : 0
-           print ((days * 24 + part[n - 2]) * 60 + part[n - 1]) * 60 + part[n] }' <<<"$1"
-}
-
-planned() {
-    [[ $(field "$1" StartTime) = 20* && $(field "$1" Reason) =~ Resources|Priority ]]
-}
 # runs_for ID SECONDS
 runs_for() {
     [[ $(field "$1" JobState) = RUNNING ]] &&
@@ -59,14 +47,6 @@ task_count() {
 }
 has_tasks() {
     (($(task_count "$1" "$2") == $3))
-}
-
-# A job that ends at 'end NAME', and not before.
-waits_for() {
-    printf '#!/bin/sh\nuntil [ -e %s ]; do sleep 0.2; done\n' "$dir/home/$1.end"
-}
-end() {
-    touch "$dir/home/$1.end"
 }
 
 # configure PARAMETER LINE...: SchedulerParameters of Slurm, and lines of dnnest.conf

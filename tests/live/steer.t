@@ -49,10 +49,6 @@ opened() {
     scontrol release "$id"
     echo "$id"
 }
-field() { cluster_job_field "$1" "$2"; }
-member() {
-    scontrol show job "$1" | sed -n 's/^ *AdminComment=//p' | head -n 1 | jq -r ".$2"
-}
 runs_on() { [[ $(field "$1" JobState) = RUNNING && $(field "$1" NodeList) = $2 ]]; }
 has() { [[ $(field "$1" "$2") = "$3" ]]; }
 times() { echo "$(field "$1" SubmitTime) $(field "$1" AccrueTime)"; }

@@ -20,13 +20,7 @@ write_conf() {
     live_conf "$LIVE_MOVES" "$@"
 }
 
-submit() {
-    live_sbatch "$@"
-}
 
-held() {
-    submit -H "$@" job.sh
-}
 
 # use_conf LINE...: set dnnest.conf, and wait until the plugin has read it. Up to 23.02 the
 # first job after a reconfiguration causes that.
@@ -99,7 +93,7 @@ for form in "${forms[@]}"; do
     moves=", gpu a100:4 -> $type:4 \\([0-9.]+x the time, [0-9.]+x the cost\\)"
     if [[ $type = a100 ]]; then moves=; fi
     # shellcheck disable=SC2086
-    submit $gpu $options -t 1-0 --comment="$JOB" -o out-%j job.sh
+    live_sbatch $gpu $options -t 1-0 --comment="$JOB" -o out-%j job.sh
     ids+=("$job")
     is "a user who requests $gpu $options gets one line" "$(grep -c . <<<"$said")" 1
     like "the line for $gpu $options says what changed and how to opt out" "$said" \

@@ -24,15 +24,6 @@ write_conf() {
     live_conf "$LIVE_MOVES" "Bundle=$bundle" "DecisionLog=$decisions" "Counters=$dir/trace/dnnest.prom" "$@"
 }
 
-# Sets 'job' and 'said'.
-submit() {
-    job=$(cluster_as_user sbatch --parsable "$@" 2>"$dir/said") || true
-    said=$(<"$dir/said")
-}
-held() {
-    submit -H "$@" job.sh
-}
-
 has_logged() {
     logged | grep -q -- "$1"
 }
@@ -200,7 +191,7 @@ fi
 
 # --- accounting ----------------------------------------------------------------------
 
-submit "${A100[@]}" --comment="$JOB" job.sh
+live_sbatch "${A100[@]}" --comment="$JOB" job.sh
 ok 'a rewritten job completes' cluster_wait_job "$job" COMPLETED 180
 record=$(cluster_job_field "$job" AdminComment)
 in_sacct() {
@@ -348,7 +339,7 @@ cluster_until 180 scontrol update job="$mine" TimeLimit=1-12:00:00
 is 'an admin may set a limit above the request' \
     "$(cluster_job_field "$mine" TimeLimit)" 1-12:00:00
 
-submit "${A100[@]}" --comment="$JOB" --requeue job.sh 600
+live_sbatch "${A100[@]}" --comment="$JOB" --requeue job.sh 600
 ok 'a rewritten job runs' cluster_wait_job "$job" RUNNING 180
 gpus=$(cluster_job_field "$job" TresPerNode)
 scontrol update job="$job" TimeLimit=1-12:00:00

@@ -116,9 +116,6 @@ submit() {
                 echo "$form $job"
         done >"$out"' - "$what" "$comment" "$@"
 }
-all_ended() {
-    [[ -z $(squeue -h -t RUNNING,COMPLETING,PENDING -o %i) ]]
-}
 # The accounting is late: its rows begin without a user.
 accounted() {
     [[ $(_cluster_sql "SELECT COUNT(*) FROM slurm.private_job_table j JOIN

@@ -28,9 +28,6 @@ use() {
     fi
 }
 
-submit() {
-    live_sbatch "$@"
-}
 
 # warns TITLE 'REGEX%REGEX...' OPTION...: the job is accepted, stdout is its number alone,
 # and the lines of warnings match in this order, with no other.
@@ -38,7 +35,7 @@ warns() {
     local title=$1 want=() got=() line n=0
     IFS=% read -ra want <<<"$2"
     shift 2
-    submit -H "$@" job.sh
+    live_sbatch -H "$@" job.sh
     while read -r line; do
         if [[ $line = *'dnnest: warning: '* ]]; then got+=("$line"); fi
     done <<<"$said"
@@ -78,7 +75,7 @@ like 'the record has the kind of the warning' "$(cluster_job_field "$job" AdminC
 warns 'bf16 on a V100' 'v100 cannot run precision=bf16; moved to a100$' \
     "${V100[@]}" --comment="$RESNET,batch=64,precision=bf16,epochs=1"
 is 'a job of another precision is moved' "$(gpus)" 'gpu:a100:1'
-submit -o out-%j "${V100[@]}" --comment="$LARGE" job.sh
+live_sbatch -o out-%j "${V100[@]}" --comment="$LARGE" job.sh
 ok 'a rescued job runs' cluster_wait_job "$job" COMPLETED 180
 like 'a rescued job runs on the other type' "$(<"$dir/home/out-$job")" '^step on a[12]$'
 
@@ -104,9 +101,9 @@ seconds() {
     grep -oE '"train_s":[0-9]+' <<<"$1" | grep -oE '[0-9]+'
 }
 use Mode=enforce GpuType=keep TimeLimit=keep
-submit -H "${V100[@]}" -c 64 --comment="$SMALL,epochs=10" job.sh
+live_sbatch -H "${V100[@]}" -c 64 --comment="$SMALL,epochs=10" job.sh
 slow=$(seconds "$(cluster_job_field "$job" AdminComment)")
-submit -H "${A100[@]}" -c 64 --comment="$SMALL,epochs=10" job.sh
+live_sbatch -H "${A100[@]}" -c 64 --comment="$SMALL,epochs=10" job.sh
 fast=$(seconds "$(cluster_job_field "$job" AdminComment)")
 ok 'the two types differ by minutes' test $((slow - fast)) -gt 300
 middle=$(((slow + fast) / 120))

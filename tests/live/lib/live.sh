@@ -14,6 +14,20 @@
 #   live_end                      the last check of every test: of the controller's log
 #   live_sbatch OPTION...         sbatch as the user; sets job, said and status
 #   live_need OPTION...           the same; ends the test if the job is refused
+#   held OPTION...                the same of job.sh, held
+#   field JOB NAME                one field of 'scontrol show job', as cluster_job_field
+#   state_is JOB STATE; limit_is JOB TIME
+#   later JOB                     the limits that the guard has written into its record:
+#                                 '[300]', or nothing
+#   member JOB PATH               of its record, as jq names it
+#   key_of APP                    of an application of the user, in the history
+#   planned JOB                   backfill has planned when the job starts
+#   all_ended                     no job waits or runs
+#   waits_for NAME                prints the script of a job that ends at 'end NAME', and not
+#                                 before
+#   daemon TASK                   a task of dnnestd once, with dnnest.conf
+#   daemon_end                    ends the process daemon_pid, if there is one
+#   seconds_of TIME               of one such as 1-02:03:04 or 00:30:00
 #   request_of JOB                what right-sizing may change, one Key=Value a line
 #   shown JOB                     a job without the fields that differ between any two jobs
 #   admin ARGUMENT...             sacctmgr
@@ -207,6 +221,53 @@ live_need() {
         echo "Bail out! sbatch: $said"
         exit 1
     fi
+}
+
+held() {
+    live_sbatch -H "$@" job.sh
+}
+
+field() {
+    cluster_job_field "$1" "$2"
+}
+state_is() {
+    [[ $(field "$1" JobState) = "$2" ]]
+}
+limit_is() {
+    [[ $(field "$1" TimeLimit) = "$2" ]]
+}
+later() {
+    scontrol show job -o "$1" | grep -o '"later":\[[0-9,]*\]' | cut -d : -f 2 || true
+}
+member() {
+    scontrol show job "$1" | sed -n 's/^ *AdminComment=//p' | head -n 1 | jq -r ".$2"
+}
+key_of() {
+    printf 'user:%s:%s' "$(id -u "$CLUSTER_USER")" "$1" | sha256sum | cut -c 1-16
+}
+planned() {
+    [[ $(field "$1" StartTime) = 20* && $(field "$1" Reason) =~ Resources|Priority ]]
+}
+all_ended() {
+    [[ -z $(squeue -h -t RUNNING,COMPLETING,PENDING -o %i) ]]
+}
+waits_for() {
+    printf '#!/bin/sh\nuntil [ -e %s ]; do sleep 0.2; done\n' "$dir/home/$1.end"
+}
+end() {
+    touch "$dir/home/$1.end"
+}
+daemon() {
+    "$dnnestd" "$1" --once -v --conf="$dir/etc/dnnest.conf" >>"$dir/log/dnnestd.log" 2>&1
+}
+daemon_pid=
+daemon_end() {
+    kill "$daemon_pid" 2>/dev/null || true
+    wait "$daemon_pid" 2>/dev/null || true
+}
+seconds_of() {
+    awk '{ n = split($0, part, /[-:]/); days = n == 4 ? part[1] : 0
+           print ((days * 24 + part[n - 2]) * 60 + part[n - 1]) * 60 + part[n] }' <<<"$1"
 }
 
 request_of() {
