@@ -124,15 +124,15 @@ static void print_table (int rounds)
         }
     printf ("| job | | median us | quartiles | least |\n|---|---|---:|---|---:|\n");
     for (int kind = 0; kind < N_LARGE_JOBS; kind++) {
-        print_row (large_job_names[kind], "warm", warm[kind], rounds);
-        print_row (large_job_names[kind], "cold", cold[kind], rounds);
+        print_row (large_jobs[kind].name, "warm", warm[kind], rounds);
+        print_row (large_jobs[kind].name, "cold", cold[kind], rounds);
     }
 }
 
 static void submit_once (const char *name)
 {
     for (int kind = 0; kind < N_LARGE_JOBS; kind++)
-        if (strcmp (large_job_names[kind], name) == 0) {
+        if (strcmp (large_jobs[kind].name, name) == 0) {
             job_desc_msg_t desc;
 
             make_large_job (&desc, (enum large_job) kind);
@@ -149,7 +149,7 @@ int main (int argc, char **argv)
 
     if (argc == 2 && strcmp (argv[1], "--list") == 0) {
         for (int kind = 0; kind < N_LARGE_JOBS; kind++)
-            puts (large_job_names[kind]);
+            puts (large_jobs[kind].name);
         return 0;
     }
     if (rounds < 1 || rounds > ROUNDS_MAX) {

@@ -636,24 +636,13 @@ static const char *const wrong_times[] =
     {"", "soon", "-1", "00:00:59", "99999-00:00:00", "1:2:3:4", NULL};
 static const char *const wrong_paths[] = {"", "relative/path", "~/x", long_text, NULL};
 
-static const char *const *wrong_site_values (enum dn_site_key_type type)
-{
-    return type == DN_SITE_REAL ? wrong_numbers : wrong_paths;
-}
-
-static const char *const *wrong_values (enum dn_rule_type type)
-{
-    switch (type) {
-    case DN_RULE_ENUM:
-        return wrong_words;
-    case DN_RULE_COUNT:
-        return wrong_counts;
-    case DN_RULE_TIME:
-        return wrong_times;
-    default:
-        return wrong_numbers;
-    }
-}
+static const char *const *const wrong_values[] = {
+    [DN_RULE_ENUM] = wrong_words,
+    [DN_RULE_RATIO] = wrong_numbers,
+    [DN_RULE_PERCENT] = wrong_numbers,
+    [DN_RULE_COUNT] = wrong_counts,
+    [DN_RULE_TIME] = wrong_times,
+};
 
 static int n_wrong;
 
@@ -679,7 +668,7 @@ static void break_rules (void)
     const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
 
     for (int i = 0; i < n_keys; i++) {
-        const char *const *values = wrong_values (keys[i].type);
+        const char *const *values = wrong_values[keys[i].type];
 
         assert_all_refused ("", keys[i].name, values);
         assert_refused ("Policy User=0 ", keys[i].name, values[1]);
@@ -692,7 +681,9 @@ static void break_site_keys (void)
     const struct dn_site_key *keys = dn_site_keys (&n_keys);
 
     for (int i = 0; i < n_keys; i++)
-        assert_all_refused ("", keys[i].name, wrong_site_values (keys[i].type));
+        assert_all_refused ("",
+                            keys[i].name,
+                            keys[i].type == DN_SITE_REAL ? wrong_numbers : wrong_paths);
 }
 
 static void break_gpu_keys (void)
@@ -787,7 +778,7 @@ TEST ("every override that is wrong is named, with slurm.conf")
     const struct dn_site_key *keys = dn_site_keys (&n_keys);
 
     for (int i = 0; i < n_rules; i++)
-        assert_override_refused (rules[i].name, wrong_values (rules[i].type)[1]);
+        assert_override_refused (rules[i].name, wrong_values[rules[i].type][1]);
     for (int i = 0; i < n_keys; i++)
         if (keys[i].type == DN_SITE_REAL)
             assert_override_refused (keys[i].name, "many");

@@ -4,20 +4,6 @@
  */
 #include "large_site.h"
 
-const char *const large_job_names[N_LARGE_JOBS] = {
-    [LARGE_SILENT] = "no comment",
-    [LARGE_REMARK] = "a comment of its owner's",
-    [LARGE_RESNET] = "resnet50, eight candidates, repeated",
-    [LARGE_NEW_RESNET] = "resnet50, eight candidates, new",
-    [LARGE_BERT] = "bert_large, eight candidates, repeated",
-    [LARGE_NEW_BERT] = "bert_large, eight candidates, new",
-    [LARGE_SIDECAR] = "a sidecar, eight candidates, repeated",
-    [LARGE_NEW_SIDECAR] = "a sidecar, eight candidates, new",
-    [LARGE_MISTAKEN] = "metadata with a mistake",
-    [LARGE_TOO_LARGE] = "resnet50 that fits no candidate, new",
-    [LARGE_HOPELESS] = "llama_2_70b that nothing makes fit, new",
-};
-
 /* The number of a new job changes the amount of its work, and so the estimates by very
  * little.
  */
@@ -30,27 +16,27 @@ const char *const large_job_names[N_LARGE_JOBS] = {
     "DNNEST_SIDECAR={\"dnnest\":1,\"spec\":{\"model\":\"resnet34\",\"batch\":32,"      \
     "\"precision\":\"fp32\",\"epochs\":20.%09u,\"dataset\":\"imagenet\"}}"
 
-static const char *const texts[N_LARGE_JOBS] = {
-    [LARGE_REMARK] = "ticket:4711, second series",
-    [LARGE_RESNET] = RESNET_TEXT,
-    [LARGE_NEW_RESNET] = RESNET_TEXT,
-    [LARGE_BERT] = BERT_TEXT,
-    [LARGE_NEW_BERT] = BERT_TEXT,
-    [LARGE_SIDECAR] = SIDECAR_TEXT,
-    [LARGE_NEW_SIDECAR] = SIDECAR_TEXT,
-    [LARGE_MISTAKEN] = "dnnest:model=resnet50,batch=64,colour=red",
-    [LARGE_TOO_LARGE] =
-        "dnnest:model=resnet50,batch=16384,precision=fp16,epochs=20.%09u,samples=1000000",
-    [LARGE_HOPELESS] =
-        "dnnest:model=llama_2_70b,batch=8,precision=fp32,epochs=2.%09u,samples=100000",
+const struct large_kind large_jobs[N_LARGE_JOBS] = {
+    [LARGE_SILENT] = {"no comment", NULL, false},
+    [LARGE_REMARK] = {"a comment of its owner's", "ticket:4711, second series", false},
+    [LARGE_RESNET] = {"resnet50, eight candidates, repeated", RESNET_TEXT, false},
+    [LARGE_NEW_RESNET] = {"resnet50, eight candidates, new", RESNET_TEXT, true},
+    [LARGE_BERT] = {"bert_large, eight candidates, repeated", BERT_TEXT, false},
+    [LARGE_NEW_BERT] = {"bert_large, eight candidates, new", BERT_TEXT, true},
+    [LARGE_SIDECAR] = {"a sidecar, eight candidates, repeated", SIDECAR_TEXT, false},
+    [LARGE_NEW_SIDECAR] = {"a sidecar, eight candidates, new", SIDECAR_TEXT, true},
+    [LARGE_MISTAKEN] = {"metadata with a mistake",
+                        "dnnest:model=resnet50,batch=64,colour=red",
+                        false},
+    [LARGE_TOO_LARGE] = {"resnet50 that fits no candidate, new",
+                         "dnnest:model=resnet50,batch=16384,precision=fp16,"
+                         "epochs=20.%09u,samples=1000000",
+                         true},
+    [LARGE_HOPELESS] = {"llama_2_70b that nothing makes fit, new",
+                        "dnnest:model=llama_2_70b,batch=8,precision=fp32,epochs=2.%09u,"
+                        "samples=100000",
+                        true},
 };
-
-static bool is_new (enum large_job kind)
-{
-    return kind == LARGE_NEW_RESNET || kind == LARGE_NEW_BERT
-           || kind == LARGE_NEW_SIDECAR || kind == LARGE_TOO_LARGE
-           || kind == LARGE_HOPELESS;
-}
 
 /* 'text' with 'number' in the place of its "%09u", if it has one. */
 static void number_text (const char *text, unsigned number, char *out, size_t size)
@@ -89,39 +75,35 @@ void make_large_job (job_desc_msg_t *desc, enum large_job kind)
     static unsigned n_new;
     char text[512];
     const char *const entries[] = {text, NULL};
+    const char *form = large_jobs[kind].text;
     bool sidecar = kind == LARGE_SIDECAR || kind == LARGE_NEW_SIDECAR;
-    unsigned number = is_new (kind) ? ++n_new % 1000000000 : 0;
+    unsigned number = large_jobs[kind].is_new ? ++n_new % 1000000000 : 0;
 
-    if (texts[kind])
-        number_text (texts[kind], number, text, sizeof (text));
-    make_job (desc, sidecar || !texts[kind] ? NULL : text);
+    if (form)
+        number_text (form, number, text, sizeof (text));
+    make_job (desc, sidecar || !form ? NULL : text);
     set_script (desc, number);
     if (sidecar)
         job_set_spank_env (desc, entries);
-}
-
-static void run_shell (const char *command)
-{
-    if (system (command) != 0)
-        fail_msg ("failed: %s", command);
 }
 
 void make_large_site (void)
 {
     const char *top = getenv ("abs_top_srcdir");
     const char *bundle = getenv ("DNNEST_BUNDLE");
+    const char *command;
 
     if (!top)
         top = ".";
     snprintf (bundle_dir, sizeof (bundle_dir), "%s/large", scratch_path (""));
-    run_shell (unit_text ("cp %s/etc/hardware/*.conf %s/hardware/ && cp -r %s%s %s && "
-                          "cp %s/etc/datasets.conf %s/ && chmod -R go-w %s",
-                          top,
-                          scratch_path (""),
-                          bundle ? bundle : top,
-                          bundle ? "" : "/etc/bundle",
-                          bundle_dir,
-                          top,
-                          scratch_path (""),
-                          scratch_path ("")));
+    command =
+        unit_text ("cp %2$s/etc/hardware/*.conf %1$s/hardware/ && cp -r %3$s%4$s "
+                   "%5$s && cp %2$s/etc/datasets.conf %1$s/ && chmod -R go-w %1$s",
+                   scratch_path (""),
+                   top,
+                   bundle ? bundle : top,
+                   bundle ? "" : "/etc/bundle",
+                   bundle_dir);
+    if (system (command) != 0)
+        fail_msg ("failed: %s", command);
 }

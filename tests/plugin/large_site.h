@@ -39,7 +39,11 @@ enum large_job {
     LARGE_HOPELESS,    /* nor would it with any remedy */
     N_LARGE_JOBS
 };
-extern const char *const large_job_names[N_LARGE_JOBS];
+extern const struct large_kind {
+    const char *name;
+    const char *text; /* its description, which may have a number */
+    bool is_new;      /* of its own at every submission */
+} large_jobs[N_LARGE_JOBS];
 void make_large_job (job_desc_msg_t *desc, enum large_job kind);
 
 /* After load_plugin (): copy the files of the site, with another bundle if

@@ -50,3 +50,25 @@ int64_t store_ask (const char *sql)
     sqlite3_close (db);
     return answer;
 }
+
+struct dn_store *store_open (bool adding)
+{
+    return assert_made (dn_store_open (store_path (), adding, &unit_err));
+}
+
+int store_count_one (void *to, const struct dn_finished *job)
+{
+    ++*(int64_t *) to;
+    return 0;
+}
+
+int64_t store_count (const struct dn_store_filter *filter)
+{
+    const struct dn_store_filter all = dn_store_all ();
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = store_open (false);
+    int64_t n = 0;
+
+    assert_done (
+        dn_store_read (store, filter ? filter : &all, store_count_one, &n, &unit_err));
+    return n;
+}

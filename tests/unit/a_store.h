@@ -5,7 +5,7 @@
 #ifndef DN_TEST_A_STORE_H
 #define DN_TEST_A_STORE_H
 
-#include <stdint.h>
+#include "jobs/store.h"
 
 const char *store_path (void);
 
@@ -17,5 +17,12 @@ void store_execute (const char *sql);
 
 /* A number from it. */
 int64_t store_ask (const char *sql);
+
+/* Open it; and how many jobs it has, by a filter or (NULL) in all. */
+struct dn_store *store_open (bool adding);
+int64_t store_count (const struct dn_store_filter *filter);
+
+/* Counts into an int64_t. */
+int store_count_one (void *to, const struct dn_finished *job);
 
 #endif

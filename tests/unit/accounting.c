@@ -120,16 +120,15 @@ TEST ("a name with what looks like another job is a name")
 
 TEST ("lines that are none of a job's are left out, and what is too long ends it")
 {
-    const size_t len = DN_ACCOUNTING_RECORD_MAX + 1;
-    char *text = unit_keep (malloc (len + 1), free);
     struct seen seen = {.n = 0};
 
     assert_done (read_in ("\n\nsomething else\n", 5, &seen, &unit_err));
     assert_done (read_in (STEP, 5, &seen, &unit_err));
     assert_int_equal (seen.n, 0);
-    memset (text, 'x', len);
-    text[len] = '\0';
-    assert_int_equal (read_in (text, 1000, &seen, &unit_err), -1);
+    assert_int_equal (
+        read_in (
+            unit_repeat ("x", DN_ACCOUNTING_RECORD_MAX + 1), 1000, &seen, &unit_err),
+        -1);
     assert_int_equal (unit_err.code, DN_E_LIMIT);
 }
 

@@ -132,8 +132,7 @@ static void burst (int64_t since_s, int64_t for_s, int64_t n)
 static int pass (int64_t now_s, int64_t since_s, struct dn_collecting *c)
 {
     const struct dn_source source = {"fake", &fake, read_fake, NULL};
-    dn_cleanup (dn_store_cleanup) struct dn_store *store =
-        assert_made (dn_store_open (store_path (), true, &unit_err));
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = store_open (true);
 
     c->source = &source;
     c->store = store;
@@ -153,33 +152,15 @@ static void pass_well (int64_t now_s)
     assert_done (pass (now_s, DN_UNSET, &c));
 }
 
-static int count_one (void *to, const struct dn_finished *job)
-{
-    (void) job;
-    ++*(int64_t *) to;
-    return 0;
-}
-
-static int64_t count (void)
-{
-    struct dn_store_filter all = dn_store_all ();
-    dn_cleanup (dn_store_cleanup) struct dn_store *store =
-        assert_made (dn_store_open (store_path (), false, &unit_err));
-    int64_t n = 0;
-
-    assert_done (dn_store_read (store, &all, count_one, &n, &unit_err));
-    return n;
-}
-
 TEST ("all jobs are stored, and later passes read little")
 {
     pass_well (NOW);
     assert_int_equal (fake.earliest_s, NOW - 60 * DAY);
-    assert_int_equal (count (), 30 * 144);
+    assert_int_equal (store_count (NULL), 30 * 144);
     pass_well (NOW + 300);
     pass_well (NOW + 600);
     assert_int_equal (fake.earliest_s, NOW + 300 - DN_COLLECT_OVERLAP_S);
-    assert_int_equal (count (), 30 * 144 + 1);
+    assert_int_equal (store_count (NULL), 30 * 144 + 1);
 }
 
 TEST ("answers stay small where jobs are many")
@@ -187,10 +168,10 @@ TEST ("answers stay small where jobs are many")
     fake.every_s = 2;
     fake.from_s = NOW - 2 * DAY;
     pass_well (NOW);
-    assert_int_equal (count (), DAY);
+    assert_int_equal (store_count (NULL), DAY);
     assert_true (fake.longest_n < DAY); /* the first of them may be long */
     pass_well (NOW + DAY);
-    assert_int_equal (count (), 3 * DAY / 2);
+    assert_int_equal (store_count (NULL), 3 * DAY / 2);
     assert_true (fake.longest_n <= 8000);
 }
 
@@ -227,7 +208,7 @@ TEST (
     fake.room = DN_COLLECT_JOBS_MAX;
     n = passes_until_done (NOW);
     assert_true (n > 1 && n < 12);
-    assert_int_equal (count (), 30 * 144 + 200000);
+    assert_int_equal (store_count (NULL), 30 * 144 + 200000);
     assert_int_equal (getrusage (RUSAGE_CHILDREN, &usage), 0);
 #if !defined(__SANITIZE_ADDRESS__)
     assert_true (usage.ru_maxrss < 128 * 1024);
@@ -239,7 +220,8 @@ TEST ("a second with more jobs than fit is left out")
     burst (NOW - 3 * DAY, 1, 20000);
     fake.room = DN_COLLECT_JOBS_MAX;
     assert_true (passes_until_done (NOW) < 12);
-    assert_int_equal (count (), 30 * 144 - 1); /* one of these ended in it, too */
+    assert_int_equal (store_count (NULL),
+                      30 * 144 - 1); /* one of these ended in it, too */
 }
 
 TEST ("an answer that is too long is asked for in parts")
@@ -247,7 +229,7 @@ TEST ("an answer that is too long is asked for in parts")
     burst (NOW - DAY, 3600, 20000);
     fake.most = 1000;
     pass_well (NOW);
-    assert_int_equal (count (), 30 * 144 + 20000);
+    assert_int_equal (store_count (NULL), 30 * 144 + 20000);
 }
 
 TEST ("an end that is known late is found")
@@ -256,12 +238,12 @@ TEST ("an end that is known late is found")
     fake.hidden_until_s = NOW - 600;
     pass_well (NOW);
     pass_well (NOW + 60);
-    assert_true (count () < 30 * 144);
+    assert_true (store_count (NULL) < 30 * 144);
     fake.hidden_until_s = fake.hidden_since_s;
     pass_well (NOW + DAY / 2);
-    assert_true (count () < 30 * 144 + 72);
+    assert_true (store_count (NULL) < 30 * 144 + 72);
     pass_well (NOW + 2 * DAY);
-    assert_int_equal (count (), 32 * 144);
+    assert_int_equal (store_count (NULL), 32 * 144);
     pass_well (NOW + 2 * DAY + 60);
     assert_int_equal (fake.earliest_s, NOW + 2 * DAY - DN_COLLECT_OVERLAP_S);
 }
@@ -274,12 +256,12 @@ TEST ("what was read before an error is kept, and the rest follows")
     fake.fails_at_s = NOW - 10 * DAY;
     assert_int_equal (pass (NOW, DN_UNSET, &c), -1);
     assert_int_equal (unit_err.code, DN_E_TIME);
-    n = count ();
+    n = store_count (NULL);
     assert_true (n > 0 && n <= 20 * 144);
     fake.fails_at_s = 0;
     pass_well (NOW);
     assert_true (fake.earliest_s > NOW - 32 * DAY);
-    assert_int_equal (count (), 30 * 144);
+    assert_int_equal (store_count (NULL), 30 * 144);
 }
 
 static int stop (void *to, const struct dn_collecting *c)
@@ -298,7 +280,7 @@ TEST ("a pass that is ended goes on later")
         passes++;
     }
     assert_true (passes > 4 && passes < 50);
-    assert_int_equal (count (), 30 * 144);
+    assert_int_equal (store_count (NULL), 30 * 144);
 }
 
 TEST ("a mark never moves over jobs that were not read")
@@ -307,12 +289,12 @@ TEST ("a mark never moves over jobs that were not read")
 
     pass_well (NOW - 20 * DAY);
     assert_done (pass (NOW, NOW - DAY, &c));
-    assert_int_equal (count (), 11 * 144);
+    assert_int_equal (store_count (NULL), 11 * 144);
     pass_well (NOW);
-    assert_int_equal (count (), 30 * 144);
+    assert_int_equal (store_count (NULL), 30 * 144);
     assert_done (pass (NOW, 0, &c));
     assert_int_equal (c.begun_s, 0);
-    assert_int_equal (count (), 30 * 144);
+    assert_int_equal (store_count (NULL), 30 * 144);
 }
 
 static int see_name (void *to, const struct dn_finished *job)
@@ -323,12 +305,11 @@ static int see_name (void *to, const struct dn_finished *job)
 
 TEST ("names of users are tamed, and records are read")
 {
-    static char name[3000];
+    char *name = unit_repeat ("x", 2999);
     struct dn_store_filter all = dn_store_all ();
     struct dn_collecting c = {.after = NULL};
     char seen[2048] = "";
 
-    memset (name, 'x', sizeof (name) - 1);
     memcpy (name, "a\nb\033", 4);
     fake.name = name;
     fake.comment = "{\"dnnest\":1,\"mode\":\"observe\"}";

@@ -21,14 +21,12 @@ TEST ("The examples of the standard give their digests")
          "lmnopqrlmnopqrsmnopqrstnopqrstu",
          "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1"},
     };
-    char *many = unit_keep (malloc (1000000), free);
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
         assert_string_equal (dn_digest_of (dn_span_of (cases[i].text)).hex,
                              cases[i].hex);
-    memset (many, 'a', 1000000);
     assert_string_equal (
-        dn_digest_of ((struct dn_span){many, 1000000}).hex,
+        dn_digest_of (dn_span_of (unit_repeat ("a", 1000000))).hex,
         "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 

@@ -157,11 +157,9 @@ TEST ("names of a job may be anything")
 {
     static const char rows[] =
         IDLE OF_V100 ("q") ASSOC ("q User=1000", LIMIT ("job", "cpu Count=0"));
-    char *name = unit_keep (malloc (100000), free);
-    const char *const odd[] = {"", ",", "\xff\xfe", "%s%n", "q\n", "*", name};
+    const char *const odd[] = {
+        "", ",", "\xff\xfe", "%s%n", "q\n", "*", unit_repeat ("q", 99999)};
 
-    memset (name, 'q', 99999);
-    name[99999] = '\0';
     for (size_t i = 0; i < DN_N_ELEMENTS (odd); i++) {
         struct dn_job job = job_of (odd[i]);
 

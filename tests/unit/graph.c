@@ -39,24 +39,6 @@ static struct dn_graph build (const char *text)
     return graph;
 }
 
-/* Of its operators, with their repetitions. */
-static double sum_saved (const struct dn_graph *graph)
-{
-    double saved = 0;
-
-    for (int i = 0; i < graph->n_ops; i++)
-        saved += graph->ops[i].repeat * graph->ops[i].saved;
-    return saved;
-}
-static double sum_masks (const struct dn_graph *graph)
-{
-    double masks = 0;
-
-    for (int i = 0; i < graph->n_ops; i++)
-        masks += graph->ops[i].repeat * graph->ops[i].masks;
-    return masks;
-}
-
 /* Build what a row "spec|error" describes, which must fail and leave an empty graph. */
 static void expect_failures (const char *const rows[], size_t n, enum dn_errc code)
 {
@@ -234,9 +216,9 @@ static int check_row (const struct dn_row *row, void *n_rows, struct dn_err *err
     expect_near (row, "params", graph.params, resized ? RESIZED : 0);
     expect_near (row, "tensors", graph.tensors, 0);
     expect_near (row, "forward_macs", graph.flops / 2, resized ? RESIZED : 0.01);
-    expect_near (row, "saved", sum_saved (&graph), SAVED_TOLERANCE);
+    expect_near (row, "saved", SUM_OF (&graph, saved), SAVED_TOLERANCE);
     if (strtod (rows_get (row, "masks"), NULL) > 1e6)
-        expect_near (row, "masks", sum_masks (&graph), SAVED_TOLERANCE);
+        expect_near (row, "masks", SUM_OF (&graph, masks), SAVED_TOLERANCE);
     ++*(int *) n_rows;
     return 0;
 }
@@ -361,11 +343,11 @@ TEST ("given totals are met exactly")
 
     assert_true (fabs (graph.params - 25e6) < 1);
     assert_true (fabs (graph.flops - 8e9) < 1);
-    assert_true (fabs (sum_saved (&graph) - 11e6) < 1);
+    assert_true (fabs (SUM_OF (&graph, saved) - 11e6) < 1);
     assert_string_equal (graph.name, "nobodys_net");
     assert_true (fabs (mlp.params - 3738002) < 1);
     assert_true (fabs (mlp.flops - 7476004) < 1);
-    assert_true (fabs (sum_saved (&mlp) - 15311) < 1);
+    assert_true (fabs (SUM_OF (&mlp, saved) - 15311) < 1);
 }
 
 TEST ("families build from sizes")
@@ -381,7 +363,7 @@ TEST ("families build from sizes")
         struct dn_graph graph = build (families[i]);
 
         assert_true (graph.params > 0 && graph.flops > 0 && graph.n_ops > 0);
-        assert_true (graph.input_bytes > 0 && sum_saved (&graph) > 0);
+        assert_true (graph.input_bytes > 0 && SUM_OF (&graph, saved) > 0);
     }
 }
 
@@ -429,7 +411,7 @@ TEST ("parts that do not learn count as frozen, and gradients pass through some"
     /* The text encoder, and the encoder of the latents. */
     assert_near (whole.frozen_params, 123060480 + 34163664);
     assert_true (whole.params == latents.params);
-    assert_true (sum_saved (&whole) == sum_saved (&latents));
+    assert_true (SUM_OF (&whole, saved) == SUM_OF (&latents, saved));
     assert_true (latents.input == 4 * 64 * 64 + 77 * 768);
     assert_true (whole.input == 3 * 512 * 512 + 77);
     assert_int_equal (latents.decode, DN_DECODE_NONE);

@@ -50,7 +50,7 @@ static struct dn_finished job_of (int64_t user, const char *app, double ran_s)
 static void add (const struct dn_finished *job)
 {
     if (!store)
-        store = assert_made (dn_store_open (store_path (), true, &unit_err));
+        store = store_open (true);
     assert_done (dn_store_add (store, job, &unit_err));
 }
 
@@ -80,7 +80,7 @@ static struct dn_apps *apps_of (const struct dn_build *build)
     if (store)
         assert_done (dn_store_commit (store, &unit_err));
     dn_store_close (store);
-    store = assert_made (dn_store_open (store_path (), false, &unit_err));
+    store = store_open (false);
     apps = assert_made (dn_build_apps (store, build, &gate, &unit_err));
     dn_store_close (store);
     store = NULL;

@@ -5,7 +5,7 @@
 #include "unit.h"
 
 #include "predict/stages.h"
-#include "white.h"
+#include "estimates.h"
 
 static struct dn_estimate estimate_on (const char *text,
                                        const struct dn_device *device,
@@ -13,16 +13,6 @@ static struct dn_estimate estimate_on (const char *text,
 {
     return device ? white_estimate_on (text, device, cpus_per_gpu)
                   : white_estimate (text, A100, cpus_per_gpu);
-}
-
-static struct dn_estimate estimate (const char *text)
-{
-    return estimate_on (text, NULL, 0);
-}
-
-static double stage (const char *text, enum dn_stage stage)
-{
-    return estimate (text).stage_s[stage];
 }
 
 /* Its input, with so many CPUs. */
@@ -225,11 +215,6 @@ TEST ("Loops that run ahead of the device hide their time")
 
 #define BERT "model=bert_large,batch=8,precision=fp16,"
 
-static double communication (const char *text, const struct dn_device *device)
-{
-    return estimate_on (text, device, 0).stage_s[DN_STAGE_COMMUNICATION];
-}
-
 TEST ("Links of devices without NVLink count")
 {
     struct dn_device device = a100 ();
@@ -237,16 +222,16 @@ TEST ("Links of devices without NVLink count")
 
     device.link = DN_LINK_PCIE;
     device.link_bw = device.pcie_bw;
-    pcie = communication (BERT "gpus=8", &device);
+    pcie = communication_on (BERT "gpus=8", &device);
     device.link_bw = 10 * device.pcie_bw;
-    assert_true (communication (BERT "gpus=8", &device) < 0.3 * pcie);
-    assert_near (communication (BERT "gpus=8,link=pcie", &device), pcie);
+    assert_true (communication_on (BERT "gpus=8", &device) < 0.3 * pcie);
+    assert_near (communication_on (BERT "gpus=8,link=pcie", &device), pcie);
     device.generation = scene_generation ("other");
-    assert_true (communication (BERT "gpus=8", &device) < 0.3 * pcie);
+    assert_true (communication_on (BERT "gpus=8", &device) < 0.3 * pcie);
     /* One link to each of the others: a ring of two uses one of seven. */
     device.generation = scene_generation ("cdna");
-    assert_true (communication (BERT "gpus=2", &device)
-                 > 2 * communication (BERT "gpus=8", &device));
+    assert_true (communication_on (BERT "gpus=2", &device)
+                 > 2 * communication_on (BERT "gpus=8", &device));
 }
 
 TEST ("Cards in nodes use the usual network unless net= says more")
@@ -257,18 +242,18 @@ TEST ("Cards in nodes use the usual network unless net= says more")
 
     device.link = DN_LINK_PCIE;
     device.link_bw = device.pcie_bw;
-    unknown = communication (BERT "gpus=8,nodes=2", &device);
+    unknown = communication_on (BERT "gpus=8,nodes=2", &device);
     device.adapter_bw = 12.5e9;
     device.adapters = 1;
-    usual = communication (BERT "gpus=8,nodes=2", &device);
+    usual = communication_on (BERT "gpus=8,nodes=2", &device);
     assert_true (usual < 0.5 * unknown);
-    assert_near (communication (BERT "gpus=8,nodes=2,net=ib100", &device), usual);
-    assert_true (communication (BERT "gpus=8,nodes=2,net=ethernet10", &device)
+    assert_near (communication_on (BERT "gpus=8,nodes=2,net=ib100", &device), usual);
+    assert_true (communication_on (BERT "gpus=8,nodes=2,net=ethernet10", &device)
                  > 2 * usual);
-    assert_true (communication (BERT "gpus=8,nodes=2,net=ib100x4", &device) < usual);
+    assert_true (communication_on (BERT "gpus=8,nodes=2,net=ib100x4", &device) < usual);
     device.adapters = 4;
-    assert_near (communication (BERT "gpus=8,nodes=2,net=ib100x4", &device),
-                 communication (BERT "gpus=8,nodes=2", &device));
+    assert_near (communication_on (BERT "gpus=8,nodes=2,net=ib100x4", &device),
+                 communication_on (BERT "gpus=8,nodes=2", &device));
 }
 
 /* A message of one byte passes log2 (n) nodes of a tree. */

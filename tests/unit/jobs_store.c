@@ -37,15 +37,10 @@ static struct dn_finished a_job (int64_t id)
     return job;
 }
 
-static struct dn_store *open_well (bool adding)
-{
-    return assert_made (dn_store_open (store_path (), adding, &unit_err));
-}
-
 static struct dn_store *new_store (void)
 {
     store_remove ();
-    return open_well (true);
+    return store_open (true);
 }
 
 static void add_well (struct dn_store *store, const struct dn_finished *job)
@@ -55,7 +50,7 @@ static void add_well (struct dn_store *store, const struct dn_finished *job)
 
 static void fill (int from, int to)
 {
-    dn_cleanup (dn_store_cleanup) struct dn_store *store = open_well (true);
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = store_open (true);
 
     for (int i = from; i < to; i++) {
         struct dn_finished job = a_job (i);
@@ -66,30 +61,14 @@ static void fill (int from, int to)
     assert_done (dn_store_commit (store, &unit_err));
 }
 
-static int count_one (void *to, const struct dn_finished *job)
-{
-    (void) job;
-    ++*(int64_t *) to;
-    return 0;
-}
-
-static int64_t count (const struct dn_store_filter *filter)
-{
-    dn_cleanup (dn_store_cleanup) struct dn_store *store = open_well (false);
-    int64_t n = 0;
-
-    assert_done (dn_store_read (store, filter, count_one, &n, &unit_err));
-    return n;
-}
-
-static int64_t count_all (void)
-{
-    struct dn_store_filter all = dn_store_all ();
-
-    return count (&all);
-}
-
 /* --- adding ---------------------------------------------------------------------- */
+
+/* A new store with the first 'n' jobs. */
+static void refill (int n)
+{
+    store_remove ();
+    fill (0, n);
+}
 
 struct copy {
     struct dn_finished job;
@@ -118,7 +97,7 @@ static int copy_job (void *to, const struct dn_finished *job)
 
 static void read_last (struct copy *copy)
 {
-    dn_cleanup (dn_store_cleanup) struct dn_store *store = open_well (false);
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = store_open (false);
     struct dn_store_filter all = dn_store_all ();
 
     copy->n = 0;
@@ -202,7 +181,7 @@ TEST ("a job that comes again replaces itself and keeps what was measured")
     job.cluster = "c2";
     add_well (store, &job);
     assert_int_equal (dn_store_commit (store, NULL), 0);
-    assert_int_equal (count_all (), 4);
+    assert_int_equal (store_count (NULL), 4);
     assert_int_equal (
         store_ask ("SELECT state = 'FAILED' AND gpu_utilisation = 0.75"
                    " AND energy_j = 200 AND cpu_s IS NULL FROM jobs WHERE id = 1"),
@@ -212,12 +191,11 @@ TEST ("a job that comes again replaces itself and keeps what was measured")
 TEST ("a value that no store can have is an error with its column")
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = new_store ();
-    static char big[DN_STORE_TEXT_MAX + 2];
+    char *big = unit_repeat ("x", DN_STORE_TEXT_MAX + 1);
     struct dn_finished jobs[6];
     static const char *const says[] = {
         "submit_s", "end_s", "raw_id", "power_w", "name", "limit_s"};
 
-    memset (big, 'x', sizeof (big) - 1);
     for (size_t i = 0; i < DN_N_ELEMENTS (jobs); i++)
         jobs[i] = a_job (1);
     jobs[0].submit_s = DN_UNSET;
@@ -236,19 +214,18 @@ TEST ("what is not committed is lost, with the mark")
     struct dn_finished job = a_job (1);
     int64_t until;
 
-    store_remove ();
-    fill (0, 10);
-    store = open_well (true);
+    refill (10);
+    store = store_open (true);
     job.raw_id = 99;
     add_well (store, &job);
     assert_int_equal (dn_store_set_until (store, "x", 77, NULL), 0);
     dn_store_close (store);
-    store = open_well (false);
+    store = store_open (false);
     assert_int_equal (dn_store_until (store, "x", &until, NULL), 0);
     assert_int_equal (until, 10);
     assert_int_equal (dn_store_until (store, "y", &until, NULL), 0);
     assert_int_equal (until, 0);
-    assert_int_equal (count_all (), 10);
+    assert_int_equal (store_count (NULL), 10);
 }
 
 TEST ("prune deletes what ended before")
@@ -256,13 +233,12 @@ TEST ("prune deletes what ended before")
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_store_filter early = dn_store_all ();
 
-    store_remove ();
-    fill (0, 5000);
-    store = open_well (true);
+    refill (5000);
+    store = store_open (true);
     assert_int_equal (dn_store_prune (store, 22000, NULL), 0);
-    assert_int_equal (count_all (), 1000);
+    assert_int_equal (store_count (NULL), 1000);
     early.until_s = 22000;
-    assert_int_equal (count (&early), 0);
+    assert_int_equal (store_count (&early), 0);
 }
 
 /* --- reading --------------------------------------------------------------------- */
@@ -310,19 +286,18 @@ static int see (void *to, const struct dn_finished *job)
 
 static struct seen look (struct dn_store_filter filter)
 {
-    dn_cleanup (dn_store_cleanup) struct dn_store *store = open_well (false);
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = store_open (false);
     struct seen seen = {.order = filter.order};
 
     assert_done (dn_store_read (store, &filter, see, &seen, &unit_err));
     assert_false (seen.out_of_order);
-    assert_int_equal (seen.n, count (&filter));
+    assert_int_equal (seen.n, store_count (&filter));
     return seen;
 }
 
 TEST ("jobs are read once, in every order")
 {
-    store_remove ();
-    fill (0, JOBS);
+    refill (JOBS);
     for (int order = DN_STORE_BY_END; order <= DN_STORE_BY_SUBMIT; order++) {
         struct dn_store_filter filter = dn_store_all ();
 
@@ -375,11 +350,10 @@ TEST ("jobs are read by account")
 
 TEST ("reading ends when the caller says so")
 {
-    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = store_open (false);
     struct dn_store_filter all = dn_store_all ();
     struct seen seen = {.stop = 300};
 
-    store = open_well (false);
     assert_int_equal (dn_store_read (store, &all, see, &seen, NULL), 7);
     assert_int_equal (seen.n, 300);
 }
@@ -408,12 +382,11 @@ TEST ("others can add while jobs are read")
     struct dn_store_filter all = dn_store_all ();
     int n = 0;
 
-    store_remove ();
-    fill (0, JOBS);
-    store = open_well (false);
+    refill (JOBS);
+    store = store_open (false);
     assert_int_equal (dn_store_read (store, &all, add_meanwhile, &n, NULL), 0);
     assert_true (n >= JOBS);
-    assert_int_equal (count_all (), JOBS + 1);
+    assert_int_equal (store_count (NULL), JOBS + 1);
 }
 
 static int measure (void *to, const struct dn_finished *job)
@@ -426,16 +399,15 @@ static int measure (void *to, const struct dn_finished *job)
 
 TEST ("jobs can be completed while they are read")
 {
-    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = store_open (true);
     struct dn_store_filter filter = dn_store_all ();
 
     filter.unmeasured = true;
-    assert_int_equal (count (&filter), JOBS + 1);
-    store = open_well (true);
+    assert_int_equal (store_count (&filter), JOBS + 1);
     assert_int_equal (dn_store_read (store, &filter, measure, store, NULL), 0);
     assert_int_equal (dn_store_commit (store, NULL), 0);
-    assert_int_equal (count (&filter), 0);
-    assert_int_equal (count_all (), JOBS + 1);
+    assert_int_equal (store_count (&filter), 0);
+    assert_int_equal (store_count (NULL), JOBS + 1);
 }
 
 /* --- the file -------------------------------------------------------------------- */
@@ -475,8 +447,7 @@ TEST ("a store that was edited is refused, or read up to the edit")
         struct dn_store_filter all = dn_store_all ();
         struct seen seen = {.n = 0};
 
-        store_remove ();
-        fill (0, JOBS);
+        refill (JOBS);
         store_execute (edits[i].sql);
         store = dn_store_open (store_path (), false, &unit_err);
         if (store)
@@ -504,8 +475,7 @@ TEST ("the file must be ours")
     expect_refused ("is not a store of finished jobs");
     scratch_write ("records.db", "spec,gpu\n", 9);
     expect_refused ("is not a store of finished jobs");
-    store_remove ();
-    fill (0, 1);
+    refill (1);
     chmod (store_path (), 0664);
     expect_refused ("writable by group or others (mode 0664)");
     assert_null (dn_store_open (store_path (), true, NULL));
@@ -535,8 +505,7 @@ TEST ("damaged files do no harm")
     char *copy;
     size_t len;
 
-    store_remove ();
-    fill (0, 40);
+    refill (40);
     bytes = scratch_read ("records.db", &len);
     copy = malloc (len);
     assert_true (copy && len > 4096);
@@ -554,7 +523,7 @@ TEST ("damaged files do no harm")
             "records.db", copy, round % 10 == 0 ? (size_t) (random >> 20) % len : len);
         unit_err.text[0] = '\0';
         store = dn_store_open (store_path (), false, &unit_err);
-        if (!store || dn_store_read (store, &all, count_one, &n, &unit_err) < 0)
+        if (!store || dn_store_read (store, &all, store_count_one, &n, &unit_err) < 0)
             assert_true (unit_err.text[0] != '\0');
         assert_true (n < 100000);
         dn_store_close (store);
@@ -567,8 +536,7 @@ TEST ("damaged files do no harm")
 /* A process that adds is killed at any time: rows and mark are of the same commit. */
 TEST ("who is killed leaves whole commits")
 {
-    store_remove ();
-    fill (0, 1);
+    refill (1);
     for (int i = 0; i < 30; i++) {
         dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
         int64_t until;
@@ -581,9 +549,9 @@ TEST ("who is killed leaves whole commits")
         usleep ((useconds_t) (3000 + 997 * i));
         kill (pid, SIGKILL);
         waitpid (pid, NULL, 0);
-        store = open_well (false);
+        store = store_open (false);
         assert_int_equal (dn_store_until (store, "x", &until, NULL), 0);
-        assert_true (count_all () >= until);
+        assert_true (store_count (NULL) >= until);
         assert_true (until == 1 || until % 5 == 0);
     }
 }

@@ -146,9 +146,8 @@ TEST ("columns have a limit")
 /* A head, and a row of 'len' bytes. */
 static char *long_row (size_t len, char first)
 {
-    char *text = unit_keep (malloc (len + 3), free);
+    char *text = unit_repeat ("x", len + 2);
 
-    memset (text, 'x', len + 3);
     memcpy (text, "a\n", 2);
     text[2] = first;
     text[len + 1] = '\n';
@@ -334,10 +333,8 @@ TEST ("groups beyond the limit are merged")
     dn_score_add (&score, "group 3", 1, NULL, 1, NULL);
     assert_int_equal (score.groups[3].n, 2);
     dn_score_free (&score);
-    memset (name, 'x', sizeof (name) - 1);
-    name[sizeof (name) - 1] = '\0';
-    dn_score_add (&score, name, 1, NULL, 1, NULL);
-    dn_score_add (&score, name, 1, NULL, 1, NULL);
+    for (int i = 0; i < 2; i++)
+        dn_score_add (&score, unit_repeat ("x", sizeof (name) - 1), 1, NULL, 1, NULL);
     assert_int_equal (score.n_groups, 1);
     dn_score_free (&score);
 }

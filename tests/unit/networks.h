@@ -33,6 +33,16 @@ static inline void add_shipped (struct dn_networks *networks, const char *path)
     fclose (file);
 }
 
+/* Of a member of the operators of a graph, with their repetitions. */
+#define SUM_OF(graph, member)                                                          \
+    ({                                                                                 \
+        double sum_ = 0;                                                               \
+                                                                                       \
+        for (int i_ = 0; i_ < (graph)->n_ops; i_++)                                    \
+            sum_ += (graph)->ops[i_].repeat * (graph)->ops[i_].member;                 \
+        sum_;                                                                          \
+    })
+
 /* All of them, read once and never freed. */
 static inline const struct dn_networks *shipped_networks (void)
 {

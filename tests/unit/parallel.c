@@ -5,40 +5,15 @@
  */
 #include "unit.h"
 
-#include "white.h"
+#include "estimates.h"
 
 #define GPT     "model=gpt2_xl,precision=bf16,optimizer=adam,framework=megatron,"
 #define EXPERTS "model=switch_xl4,experts=16,precision=bf16,optimizer=adam,"
 #define ONE     "model=gpt2_xl,precision=bf16,optimizer=adam,batch=2"
 
-static struct dn_estimate estimate (const char *text)
-{
-    return white_estimate (text, A100, 0);
-}
-
-static double step (const char *text)
-{
-    return estimate (text).step_s.p50;
-}
-
-static double memory (const char *text)
-{
-    return estimate (text).gpu_mem.p50;
-}
-
-static double communication (const char *text)
-{
-    return estimate (text).stage_s[DN_STAGE_COMMUNICATION];
-}
-
 static double weights (const char *text)
 {
     return estimate (text).memory[DN_MEMORY_WEIGHTS];
-}
-
-static double communication_on (const char *text, const struct dn_device *device)
-{
-    return white_estimate_on (text, device, 0).stage_s[DN_STAGE_COMMUNICATION];
 }
 
 static void assert_refused (const char *text, const char *says)

@@ -4,30 +4,15 @@
  */
 #include "unit.h"
 
+#include "learn/reals.h"
 #include "predict/apps.h"
 #include "predict/habits.h"
 #include "rows.h"
-#include "white.h"
-
-static double step (const char *text, int device)
-{
-    return white_estimate (text, device, 0).step_s.p50;
-}
-
-/* On A100. */
-static double stage (const char *text, enum dn_stage which)
-{
-    return white_estimate (text, A100, 0).stage_s[which];
-}
-
-static double memory (const char *text)
-{
-    return white_estimate (text, A100, 0).gpu_mem.p50;
-}
+#include "estimates.h"
 
 static int64_t cpus (const char *text)
 {
-    return white_estimate (text, A100, 0).cpus_per_gpu;
+    return estimate (text).cpus_per_gpu;
 }
 
 TEST ("bounds follow the normal quantiles")
@@ -95,15 +80,16 @@ TEST ("more work takes longer")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (pairs); i++)
-        if (!(step (unit_text ("model=%s", pairs[i][0]), V100)
-              < step (unit_text ("model=%s", pairs[i][1]), V100)))
+        if (!(white_estimate (unit_text ("model=%s", pairs[i][0]), V100, 0).step_s.p50
+              < white_estimate (unit_text ("model=%s", pairs[i][1]), V100, 0)
+                    .step_s.p50))
             fail_msg ("%s is not faster than %s", pairs[i][0], pairs[i][1]);
 }
 
 /* Seconds of a run besides its steps. */
 static double beside_steps (const char *text)
 {
-    struct dn_estimate e = white_estimate (text, A100, 0);
+    struct dn_estimate e = estimate (text);
 
     return e.train_s.p50 - 1.03 * e.n_steps * e.step_s.p50;
 }
@@ -276,8 +262,8 @@ TEST ("memory follows what the code of a run keeps")
 TEST ("Megatron-LM steps without copies and keeps its gradients")
 {
 #define STEP "model=gpt2,batch=1,seq_len=64,precision=bf16,optimizer=adam,framework="
-    struct dn_estimate ours = white_estimate (STEP "megatron", A100, 0);
-    struct dn_estimate theirs = white_estimate (STEP "pytorch", A100, 0);
+    struct dn_estimate ours = estimate (STEP "megatron");
+    struct dn_estimate theirs = estimate (STEP "pytorch");
 
     assert_near (ours.memory[DN_MEMORY_WORKSPACE], 0);
     assert_true (ours.memory[DN_MEMORY_ACTIVATIONS] > 0);
@@ -289,12 +275,12 @@ TEST ("Megatron-LM steps without copies and keeps its gradients")
 /* WaveGlow computes 255 million weights from their directions, DCGAN none. */
 TEST ("weights that a pass computes are kept")
 {
-    struct dn_estimate e = white_estimate ("model=waveglow,batch=1", A100, 0);
+    struct dn_estimate e = estimate ("model=waveglow,batch=1");
 
     assert_true (
         fabs ((e.memory[DN_MEMORY_WEIGHTS] - e.memory[DN_MEMORY_GRADIENTS]) / 4e6 - 255)
         < 10);
-    e = white_estimate ("model=dcgan,batch=1", A100, 0);
+    e = estimate ("model=dcgan,batch=1");
     assert_near (e.memory[DN_MEMORY_WEIGHTS], e.memory[DN_MEMORY_GRADIENTS]);
 }
 
@@ -321,25 +307,19 @@ TEST ("shards are those of the formulas")
 {
     static const char *const names[] = {"zero1", "zero2", "zero3", "fsdp"};
     static const double kept[] = {4 + 12.0 / 8, 2 + 14.0 / 8, 16.0 / 8, 16.0 / 8};
-    double params = white_estimate ("model=gpt2_xl,batch=1,precision=fp32", A100, 0)
-                        .memory[DN_MEMORY_WEIGHTS]
-                    / 4;
+    double params =
+        estimate ("model=gpt2_xl,batch=1,precision=fp32").memory[DN_MEMORY_WEIGHTS] / 4;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (names); i++) {
         char *text = unit_text (
             "model=gpt2_xl,batch=4,gpus=8,optimizer=adam,precision=fp16,parallel=%s",
             names[i]);
-        struct dn_estimate e = white_estimate (text, A100, 0);
+        struct dn_estimate e = estimate (text);
 
         assert_near (e.memory[DN_MEMORY_WEIGHTS] + e.memory[DN_MEMORY_GRADIENTS]
                          + e.memory[DN_MEMORY_OPTIMIZER],
                      kept[i] * params);
     }
-}
-
-static double communication (const char *text)
-{
-    return stage (text, DN_STAGE_COMMUNICATION);
 }
 
 /* ZeRO-3 and FSDP gather the weights twice: half as much again as an all-reduce. */
@@ -352,8 +332,7 @@ TEST ("gathered weights cost time")
     assert_in_range (1000 * communication (BASE ",parallel=zero2") / dp, 950, 1050);
     assert_in_range (1000 * communication (BASE ",parallel=zero3") / dp, 1400, 1600);
     assert_in_range (1000 * communication (BASE ",parallel=fsdp") / dp, 1400, 1600);
-    assert_true (step (BASE ",parallel=dp", A100)
-                 < step (BASE ",parallel=zero3", A100));
+    assert_true (step (BASE ",parallel=dp") < step (BASE ",parallel=zero3"));
     assert_true (memory (BASE ",parallel=zero3") < memory (BASE ",parallel=dp"));
     /* The gradients of one pass in four are reduced, or those of each. */
     assert_near (communication (BASE ",grad_accum=4,parallel=dp"), dp);
@@ -383,7 +362,7 @@ TEST ("the all-reduce is hierarchical")
     assert_near (communication (BASE "gpus=16"),
                  communication (BASE "gpus=16,nodes=2"));
     assert_near (communication (BASE "gpus=9"), communication (BASE "gpus=9,nodes=2"));
-    assert_true (step (BASE "gpus=16", A100) > step (BASE "gpus=8", A100));
+    assert_true (step (BASE "gpus=16") > step (BASE "gpus=8"));
 #undef BASE
 }
 
@@ -393,7 +372,7 @@ TEST ("the all-reduce is hierarchical")
 TEST ("the last bucket is never hidden")
 {
     struct dn_estimate e =
-        white_estimate ("params=256M,flops=1T,activations=1M,batch=64,gpus=8", A100, 0);
+        estimate ("params=256M,flops=1T,activations=1M,batch=64,gpus=8");
 
     assert_true (e.stage_s[DN_STAGE_COMMUNICATION] > 1.75 * 1.024e9 / 300e9);
     assert_true (e.stage_s[DN_STAGE_COMMUNICATION] < 2 * 1.75 * 1.024e9 / 229e9);
@@ -404,29 +383,29 @@ TEST ("the last bucket is never hidden")
 TEST ("one process for all GPUs is slow")
 {
 #define BASE "model=mobilenet_v2,batch=12,optimizer=none,framework=pytorch"
-    double two = step (BASE ",gpus=2,parallel=dataparallel", A100);
-    double four = step (BASE ",gpus=4,parallel=dataparallel", A100);
+    double two = step (BASE ",gpus=2,parallel=dataparallel");
+    double four = step (BASE ",gpus=4,parallel=dataparallel");
 
-    assert_true (two > 1.3 * step (BASE ",gpus=2,parallel=dp", A100));
+    assert_true (two > 1.3 * step (BASE ",gpus=2,parallel=dp"));
     /* The second GPU costs as much as the two after it. */
     assert_true (four > two && four < 1.58 * two);
-    assert_near (four, step (BASE ",gpus=4", A100));
-    assert_near (step (BASE ",gpus=1,parallel=dataparallel", A100), step (BASE, A100));
+    assert_near (four, step (BASE ",gpus=4"));
+    assert_near (step (BASE ",gpus=1,parallel=dataparallel"), step (BASE));
 #undef BASE
 }
 
 TEST ("AdaptDL computes statistics of each tensor's gradient, of one copy the most")
 {
 #define BASE "model=mobilenet_v2,framework=pytorch,optimizer=sgd,batch="
-    double one_more = step (BASE "8,parallel=adaptdl", A100) - step (BASE "8", A100);
-    double more = step (BASE "8,gpus=2,parallel=adaptdl", A100)
-                  - step (BASE "8,gpus=2,parallel=dp", A100);
+    double one_more = step (BASE "8,parallel=adaptdl") - step (BASE "8");
+    double more =
+        step (BASE "8,gpus=2,parallel=adaptdl") - step (BASE "8,gpus=2,parallel=dp");
 
     /* The host is the slower one: 158 tensors, 6 + 14 and 6 + 5 operations on each. */
     assert_true (fabs (one_more / more - 20.0 / 11) < 0.1);
     assert_true (one_more > 158 * 20 * 10e-6 && one_more < 158 * 20 * 30e-6);
     /* A device that works for long hides what the backward pass does. */
-    assert_true (step (BASE "512,parallel=adaptdl", A100) - step (BASE "512", A100)
+    assert_true (step (BASE "512,parallel=adaptdl") - step (BASE "512")
                  < 0.8 * one_more);
 #undef BASE
 }
@@ -436,8 +415,8 @@ TEST ("a pipeline fills up")
 {
 #define BASE                                                                           \
     "model=gpt2_xl,micro_batch=1,framework=megatron,precision=fp16,optimizer=adam"
-    double few = step (BASE ",gpus=4,pp=4,global_batch=4", A100) / 4;
-    double many = step (BASE ",gpus=4,pp=4,global_batch=64", A100) / 64;
+    double few = step (BASE ",gpus=4,pp=4,global_batch=4") / 4;
+    double many = step (BASE ",gpus=4,pp=4,global_batch=64") / 64;
 
     assert_true (few > 1.3 * many);
     assert_true (few < 7.0 / 4 * many);
@@ -579,17 +558,9 @@ static int add_anchor (const struct dn_row *row, void *context, struct dn_err *e
     return 0;
 }
 
-static int by_value (const void *a, const void *b)
-{
-    const double *x = a;
-    const double *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 static double median_of (double *values, int n)
 {
-    qsort (values, (size_t) n, sizeof (double), by_value);
+    qsort (values, (size_t) n, sizeof (double), dn_reals_compare);
     return values[n / 2];
 }
 

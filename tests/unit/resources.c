@@ -4,16 +4,11 @@
  */
 #include "unit.h"
 
-#include "white.h"
-
-static struct dn_estimate estimate (const char *text, int device)
-{
-    return white_estimate (text, device, 0);
-}
+#include "estimates.h"
 
 static double gib (const char *text, int device)
 {
-    return estimate (text, device).gpu_mem.p50 / DN_GIB;
+    return white_estimate (text, device, 0).gpu_mem.p50 / DN_GIB;
 }
 
 static double sum_of_classes (const struct dn_estimate *e)
@@ -30,10 +25,8 @@ static double sum_of_classes (const struct dn_estimate *e)
 TEST ("the classes of memory add up at either peak")
 {
     /* The optimizer's peak, and that of the activations. */
-    struct dn_estimate late =
-        estimate ("model=mlp,params=100M,batch=8,optimizer=adam", A100);
-    struct dn_estimate early =
-        estimate ("model=resnet50,batch=128,optimizer=adam", A100);
+    struct dn_estimate late = estimate ("model=mlp,params=100M,batch=8,optimizer=adam");
+    struct dn_estimate early = estimate ("model=resnet50,batch=128,optimizer=adam");
 
     assert_near (sum_of_classes (&late), late.gpu_mem.p50);
     assert_near (sum_of_classes (&early), early.gpu_mem.p50);
@@ -45,9 +38,9 @@ TEST ("the classes of memory add up at either peak")
 TEST ("gradients take the place of activations")
 {
 #define BERT "model=bert_large,batch=8,optimizer=adam,"
-    struct dn_estimate one = estimate (BERT "gpus=1", A100);
-    struct dn_estimate four = estimate (BERT "gpus=4", A100);
-    struct dn_estimate parts = estimate (BERT "grad_accum=2", A100);
+    struct dn_estimate one = estimate (BERT "gpus=1");
+    struct dn_estimate four = estimate (BERT "gpus=4");
+    struct dn_estimate parts = estimate (BERT "grad_accum=2");
 
     assert_true (four.memory[DN_MEMORY_BUCKETS] > 0);
     assert_near (four.gpu_mem.p50, one.gpu_mem.p50);
@@ -83,8 +76,8 @@ TEST ("more of anything needs more memory")
 TEST ("a workspace takes what is left")
 {
     const char *text = "model=vgg16,batch=96,precision=fp32";
-    struct dn_estimate tight = estimate (text, V100);
-    struct dn_estimate wide = estimate (text, A100);
+    struct dn_estimate tight = white_estimate (text, V100, 0);
+    struct dn_estimate wide = estimate (text);
 
     assert_true (wide.gpu_mem.p50 > 16 * DN_GIB);
     assert_true (tight.memory[DN_MEMORY_WORKSPACE] < wide.memory[DN_MEMORY_WORKSPACE]);
@@ -166,9 +159,9 @@ TEST ("a stage of a pipeline has most micro-batches or the head")
 
 TEST ("the spread is wider where less is known")
 {
-    double conv = estimate ("model=resnet50,batch=8", A100).gpu_mem.sigma;
-    double other = estimate ("model=bert_base,batch=8", A100).gpu_mem.sigma;
-    double eager = estimate ("model=bert_base,batch=8,stack=ngc", A100).gpu_mem.sigma;
+    double conv = estimate ("model=resnet50,batch=8").gpu_mem.sigma;
+    double other = estimate ("model=bert_base,batch=8").gpu_mem.sigma;
+    double eager = estimate ("model=bert_base,batch=8,stack=ngc").gpu_mem.sigma;
 
     assert_true (conv > 0);
     assert_true (conv <= other && other <= eager);
@@ -200,12 +193,15 @@ TEST ("the largest batch fits and one more does not")
 TEST ("power lies between floor and limit")
 {
     double waiting =
-        estimate ("model=ncf,layers=3,vocab=9746,embed_dim=32,batch=64,precision=fp32,"
-                  "optimizer=adam",
-                  V100)
+        white_estimate (
+            "model=ncf,layers=3,vocab=9746,embed_dim=32,batch=64,precision=fp32,"
+            "optimizer=adam",
+            V100,
+            0)
             .power_w;
     double working =
-        estimate ("model=bert_base,batch=32,seq_len=384,precision=fp32", V100).power_w;
+        white_estimate ("model=bert_base,batch=32,seq_len=384,precision=fp32", V100, 0)
+            .power_w;
     double last = 0;
 
     /* Of 300 W; energy.csv has 0.15 and 0.91 of a V100's 250. */
@@ -213,10 +209,11 @@ TEST ("power lies between floor and limit")
     assert_in_range (working, 250, 290);
     for (int limit = 100; limit <= 350; limit += 50) {
         double power =
-            estimate (
+            white_estimate (
                 unit_text ("model=bert_base,batch=32,precision=fp32,power_limit=%d",
                            limit),
-                V100)
+                V100,
+                0)
                 .power_w;
 
         assert_true (power <= limit && power >= last);
@@ -240,8 +237,9 @@ TEST ("a device that hardly works draws Idle, or a share of its limit")
 TEST ("a recurrent layer draws less than other layers")
 {
     double speech =
-        estimate ("model=deepspeech2,batch=64,precision=fp32", V100).power_w;
-    double images = estimate ("model=resnet50,batch=64,precision=fp32", V100).power_w;
+        white_estimate ("model=deepspeech2,batch=64,precision=fp32", V100, 0).power_w;
+    double images =
+        white_estimate ("model=resnet50,batch=64,precision=fp32", V100, 0).power_w;
 
     /* energy_3.csv and energy.csv: 191 and 223 W of a V100's 250 */
     assert_true (speech < 0.92 * images && speech > 0.6 * images);
@@ -249,9 +247,10 @@ TEST ("a recurrent layer draws less than other layers")
 
 TEST ("the bound of the power ends at the limit")
 {
-    struct dn_estimate waiting = estimate ("model=ncf,batch=64,precision=fp32", V100);
-    struct dn_estimate limited =
-        estimate ("model=bert_base,batch=32,precision=fp32,power_limit=150", V100);
+    struct dn_estimate waiting =
+        white_estimate ("model=ncf,batch=64,precision=fp32", V100, 0);
+    struct dn_estimate limited = white_estimate (
+        "model=bert_base,batch=32,precision=fp32,power_limit=150", V100, 0);
 
     assert_true (waiting.power_w_p95 > 1.2 * waiting.power_w);
     assert_near (limited.power_w_p95, 150);
@@ -344,7 +343,8 @@ TEST ("crowded workers deliver less")
 
 TEST ("host memory follows processes and loaders")
 {
-#define HOST(keys) estimate ("model=resnet50,batch=64,workers=" keys, V100).host_mem
+#define HOST(keys)                                                                     \
+    white_estimate ("model=resnet50,batch=64,workers=" keys, V100, 0).host_mem
     double plain = HOST ("2");
     double four = HOST ("2,gpus=4");
 
@@ -365,8 +365,8 @@ TEST ("a run is longer than its steps")
 {
 #define EVALUATED                                                                      \
     "model=resnet50,batch=64,samples=64000,epochs=10,eval_samples=6400,eval_every="
-    struct dn_estimate e = estimate (EVALUATED "1000", V100);
-    struct dn_estimate often = estimate (EVALUATED "100", V100);
+    struct dn_estimate e = white_estimate (EVALUATED "1000", V100, 0);
+    struct dn_estimate often = white_estimate (EVALUATED "100", V100, 0);
 
     assert_near (e.n_steps, 10000);
     assert_true (e.train_s.p50 > 10000 * e.step_s.p50);

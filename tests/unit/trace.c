@@ -198,15 +198,12 @@ TEST ("hostile names break neither line nor terminal")
         {"", "(none)"},
         {"</script>%n%s", "</script>%n%s"},
     };
-    char longest[5000];
-    char quotes[DN_EVENT_NAME_MAX + 1] = "";
 
     for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
         assert_member (line_of_name (names[i][0]), "name", names[i][1]);
-    memset (longest, '"', sizeof (longest));
-    longest[sizeof (longest) - 1] = '\0';
-    memset (quotes, '"', DN_EVENT_NAME_MAX);
-    assert_member (line_of_name (longest), "name", unit_text ("%s...", quotes));
+    assert_member (line_of_name (unit_repeat ("\"", 4999)),
+                   "name",
+                   unit_text ("%s...", unit_repeat ("\"", DN_EVENT_NAME_MAX)));
 }
 
 TEST ("an error and an abstention are lines")

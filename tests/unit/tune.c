@@ -49,20 +49,6 @@ TEST ("a part of a layer can be adapted")
     assert_near (run.graph.params, 12 * 2 * 8 * (768 + 768));
 }
 
-static double sum_of (const struct white *run, size_t member)
-{
-    double all = 0;
-
-    for (int i = 0; i < run->graph.n_ops; i++) {
-        double value;
-
-        memcpy (&value, (const char *) &run->graph.ops[i] + member, sizeof (value));
-        all += run->graph.ops[i].repeat * value;
-    }
-    return all;
-}
-#define SUM(run, member) sum_of ((run), offsetof (struct dn_op, member))
-
 #define LLAMA "model=llama_7b,layers=2,seq_len=64,batch=1,precision=bf16_pure,"
 
 /* Per block and token: 2 x 4096 x 2 of both norms, 4096 and 11008 of the inputs of the
@@ -81,12 +67,14 @@ TEST ("only adapters keep the input of a linear layer")
     double block = 2 * tokens;
 
     /* The input of query, key and value is kept once, for any of them. */
-    assert_near (SUM (&values, saved), SUM (&keys, saved));
-    assert_near (SUM (&whole, saved) - SUM (&values, saved),
+    assert_near (SUM_OF (&values.graph, saved), SUM_OF (&keys.graph, saved));
+    assert_near (SUM_OF (&whole.graph, saved) - SUM_OF (&values.graph, saved),
                  norms + head + block * (4096 + 11008 - 8));
-    assert_near (SUM (&some, saved) - SUM (&values, saved), block * (11008 + 8 - 4096));
+    assert_near (SUM_OF (&some.graph, saved) - SUM_OF (&values.graph, saved),
+                 block * (11008 + 8 - 4096));
     /* All of them, and seven inputs of B. */
-    assert_near (SUM (&whole, saved) - SUM (&all, saved), norms + head - block * 7 * 8);
+    assert_near (SUM_OF (&whole.graph, saved) - SUM_OF (&all.graph, saved),
+                 norms + head - block * 7 * 8);
 }
 
 /* MiB that are kept for the backward pass, and no gradient that takes its memory over.
@@ -287,7 +275,7 @@ TEST ("nothing runs backward in a frozen backbone")
     for (int i = 0; i < n - 2; i++)
         assert_true (run.graph.ops[i].frozen);
     assert_true (run.graph.ops[n - 2].first);
-    assert_near (SUM (&run, saved), 2048 + 1000);
+    assert_near (SUM_OF (&run.graph, saved), 2048 + 1000);
     assert_near (run.graph.tensors, 2);
 }
 

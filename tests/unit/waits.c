@@ -131,16 +131,25 @@ static int64_t wait_of (const char *type, enum dn_job_shape shape)
 
 struct wait_case {
     const char *what;
-    int idle; /* a100 */
-    const char *type;
-    int64_t waits[3]; /* of a GPU, a node, nodes */
+    const char *waits; /* idle a100, a type: its waits of a GPU, a node, nodes */
     struct dn_link_job jobs[6];
 };
+
+/* A wait as a text, "-" if there is none. */
+static const char *shown (const char *type, enum dn_job_shape shape)
+{
+    int64_t wait_s = wait_of (type, shape);
+
+    return wait_s == DN_UNSET ? "-" : unit_text ("%" PRId64, wait_s);
+}
 
 static void check_waits (const struct wait_case *cases, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        begin (cases[i].idle);
+        char type[DN_NAME_MAX];
+        char *found;
+
+        begin (cases[i].waits[0] - '0');
         add_node ((struct dn_link_node){.name = "k1", .gres = "gpu:k80:2"});
         add_node ((struct dn_link_node){
             .name = "t1", .gres = "gpu:t4:1", .gres_used = "gpu:t4:1", .up = true});
@@ -148,12 +157,15 @@ static void check_waits (const struct wait_case *cases, size_t n)
             .name = "p1", .gres = "gpu:p100:2", .up = true, .busy = true});
         for (int k = 0; k < 6 && cases[i].jobs[k].tres; k++)
             add_job (&cases[i].jobs[k]);
-        for (int shape = DN_SHAPE_GPU; shape <= DN_SHAPE_NODES; shape++) {
-            int64_t wait_s = wait_of (cases[i].type, (enum dn_job_shape) shape);
-
-            if (wait_s != cases[i].waits[shape])
-                fail_msg ("%s: shape %d: %" PRId64, cases[i].what, shape, wait_s);
-        }
+        assert_int_equal (sscanf (cases[i].waits, "%*d %31[^:]", type), 1);
+        found = unit_text ("%c %s: %s %s %s",
+                           cases[i].waits[0],
+                           type,
+                           shown (type, DN_SHAPE_GPU),
+                           shown (type, DN_SHAPE_NODE),
+                           shown (type, DN_SHAPE_NODES));
+        if (strcmp (found, cases[i].waits) != 0)
+            fail_msg ("%s: '%s', expected '%s'", cases[i].what, found, cases[i].waits);
     }
 }
 
@@ -161,29 +173,23 @@ TEST ("the waits for a type follow from running and waiting jobs")
 {
     const struct dn_link_job one = queued ("gres/gpu:a100=1", 1, 0);
     const struct wait_case cases[] = {
-        {"idle GPUs mean no wait", 1, "a100", {0, DN_UNSET, DN_UNSET}, {{0}}},
-        {"idle nodes mean no wait", 1, "v100", {0, 0, 0}, {{0}}},
+        {"idle GPUs mean no wait", "1 a100: 0 - -", {{0}}},
+        {"idle nodes mean no wait", "1 v100: 0 0 0", {{0}}},
         {"without a queue running jobs end at their limits",
-         0,
-         "a100",
-         {100, 5000, 7000},
+         "0 a100: 100 5000 7000",
          {running ("gres/gpu:a100=4", "a1", 5000),
           running ("gres/gpu:a100=1", "a2", 100),
           running ("gres/gpu:a100=3", "a2", 7000),
           running ("cpu=4,gres/gpu=8", "a[3-4]", 9000),
           running ("gres/gpu=1", "v1", 50)}},
         {"the queue takes what is freed first",
-         0,
-         "a100",
-         {900, 900, DN_UNSET},
+         "0 a100: 900 900 -",
          {running ("gres/gpu:a100=2", "a1", 100),
           running ("gres/gpu:a100=2", "a1", 900),
           one,
           one}},
         {"a new job starts after those that backfill planned, also where GPUs are idle",
-         1,
-         "a100",
-         {2400, 5000, 8000},
+         "1 a100: 2400 5000 8000",
          {queued ("gres/gpu:a100=1", 1, 300),
           queued ("gres/gpu:a100=1", 1, 1200),
           one,
@@ -191,9 +197,7 @@ TEST ("the waits for a type follow from running and waiting jobs")
           queued ("gres/gpu:a100=4", 1, 5000),
           queued ("gres/gpu:a100=8", 2, 8000)}},
         {"jobs of another type are waited for there",
-         1,
-         "v100",
-         {0, 0, 0},
+         "1 v100: 0 0 0",
          {queued ("gres/gpu:a100=1", 1, 2000)}},
     };
 
@@ -207,24 +211,14 @@ TEST ("waits of jobs that started lately count beside plans")
     const struct dn_link_job waited = started ("a2", 400);
     const struct wait_case cases[] = {
         {"few recent waits count last",
-         0,
-         "a100",
-         {5000, 5000, 50000},
+         "0 a100: 5000 5000 50000",
          {waited, running ("gres/gpu:a100=4", "a1", 5000)}},
-        {"but they count",
-         0,
-         "a100",
-         {400, DN_UNSET, DN_UNSET},
-         {WITH (waited, phase, DN_PHASE_ENDED)}},
+        {"but they count", "0 a100: 400 - -", {WITH (waited, phase, DN_PHASE_ENDED)}},
         {"two recent waits do not change a plan",
-         0,
-         "a100",
-         {2000, 50000, DN_UNSET},
+         "0 a100: 2000 50000 -",
          {planned, recent, recent}},
         {"a plan and three recent waits are averaged",
-         0,
-         "a100",
-         {1050, 50000, DN_UNSET},
+         "0 a100: 1050 50000 -",
          {planned, recent, recent, recent}},
     };
 
@@ -238,49 +232,29 @@ TEST ("jobs wait for the types and partitions that they may use")
     const struct dn_link_job ended = WITH (started ("a1", 10), phase, DN_PHASE_ENDED);
     const struct wait_case cases[] = {
         {"jobs that name no type wait for those of their partitions",
-         0,
-         "a100",
-         {700, DN_UNSET, DN_UNSET},
+         "0 a100: 700 - -",
          {any}},
         {"other partitions have other waits",
-         0,
-         "v100",
-         {900, 0, 0},
+         "0 v100: 900 0 0",
          {any, WITH (queued ("gres/gpu=1", 1, 900), partition, "old,other")}},
         {"a request names the type where TRES do not",
-         0,
-         "a100",
-         {700, DN_UNSET, DN_UNSET},
+         "0 a100: 700 - -",
          {WITH (any, gres, "gres:gpu:a100:1")}},
-        {"and not another one",
-         0,
-         "v100",
-         {0, 0, 0},
-         {WITH (any, gres, "gres:gpu:a100:1")}},
+        {"and not another one", "0 v100: 0 0 0", {WITH (any, gres, "gres:gpu:a100:1")}},
         {"held, other, ended and jobs elsewhere do not count",
-         1,
-         "a100",
-         {0, DN_UNSET, DN_UNSET},
+         "1 a100: 0 - -",
          {WITH (one, queued, false),
           queued ("cpu=4", 1, 9000),
           queued ("gres/gpu:k80=1", 1, 9000),
           WITH (ended, start, NOW - DN_WAIT_RECENT_S - 1),
           started ("x[1-3]", 10)}},
         {"a type that is up nowhere has no wait",
-         0,
-         "k80",
-         {DN_UNSET, DN_UNSET, DN_UNSET},
+         "0 k80: - - -",
          {queued ("gres/gpu:k80=1", 1, 100)}},
         {"nodes with one GPU have one wait",
-         0,
-         "t4",
-         {100, 100, DN_UNSET},
+         "0 t4: 100 100 -",
          {queued ("gres/gpu:t4=1", 1, 100)}},
-        {"a busy node without jobs frees nothing",
-         0,
-         "p100",
-         {DN_UNSET, DN_UNSET, DN_UNSET},
-         {{0}}},
+        {"a busy node without jobs frees nothing", "0 p100: - - -", {{0}}},
     };
 
     check_waits (cases, DN_N_ELEMENTS (cases));
