@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/messages.h"
+#include "hardware/standing.h"
 #include "policy/scope.h"
 #include "round.h"
 #include "steer/steer_plan.h"
@@ -207,15 +208,10 @@ static int change_job (struct pass *pass,
     return 1;
 }
 
-/* --- the limits of a cluster that bound a job which moves ------------------------- */
+/* --- pending jobs ----------------------------------------------------------------- */
 
 /* Levels of an association, at most: a loop cannot last. */
 #define LEVELS_MAX 64
-
-static bool is_named (const char *name, const char *text)
-{
-    return text && strcmp (name, text) == 0;
-}
 
 static int64_t least (int64_t a, int64_t b)
 {
@@ -224,94 +220,33 @@ static int64_t least (int64_t a, int64_t b)
     return b == DN_UNLIMITED || a < b ? a : b;
 }
 
-static int64_t wall_of_qos (const struct dn_cluster *cluster, const char *name)
-{
-    for (int64_t i = 0; i < cluster->n_qos; i++)
-        if (is_named (cluster->qos[i].name, name))
-            return cluster->qos[i].max_wall_s;
-    return DN_UNLIMITED;
-}
-
-/* The most special association of the job: of its user in the partition, of its user,
- * of the account; or NULL.
- */
-static const struct dn_limited *association_of (const struct dn_cluster *cluster,
-                                                const struct dn_link_job *job)
-{
-    const struct dn_limited *best = NULL;
-    int best_rank = 0;
-
-    for (int64_t i = 0; i < cluster->n_assocs; i++) {
-        const struct dn_limited *assoc = &cluster->assocs[i];
-        int rank = 1;
-
-        if (!is_named (assoc->name, job->account))
-            continue;
-        if (assoc->user_id != DN_UNSET) {
-            if (assoc->user_id != job->user_id)
-                continue;
-            rank = 2;
-        }
-        if (assoc->partition[0] != '\0') {
-            if (!is_named (assoc->partition, job->partition))
-                continue;
-            rank++;
-        }
-        if (rank > best_rank) {
-            best = assoc;
-            best_rank = rank;
-        }
-    }
-    return best;
-}
-
-static int64_t wall_of_association (const struct dn_cluster *cluster,
-                                    const struct dn_link_job *job)
-{
-    const struct dn_limited *assoc = association_of (cluster, job);
-
-    for (int level = 0; assoc && level < LEVELS_MAX; level++) {
-        if (assoc->max_wall_s != DN_UNLIMITED)
-            return assoc->max_wall_s;
-        if (assoc->parent < 0 || assoc->parent >= cluster->n_assocs)
-            break;
-        assoc = &cluster->assocs[assoc->parent];
-    }
-    return DN_UNLIMITED;
-}
-
-static const struct dn_partition *partition_of (const struct dn_cluster *cluster,
-                                                const struct dn_link_job *job)
-{
-    for (int64_t i = 0; i < cluster->n_partitions; i++)
-        if (is_named (cluster->partitions[i].name, job->partition))
-            return &cluster->partitions[i];
-    return NULL;
-}
-
 /* The longest limit that partition, QOS and association allow the job, in seconds or
  * DN_UNLIMITED, as Slurm does: a MaxWall of the QOS of the partition or of the job
  * takes precedence over that of the association, and that of the association over those
  * of its parents. In a partition that is not known it is 0.
  */
 static int64_t longest_around (const struct dn_cluster *cluster,
-                               const struct dn_link_job *job)
+                               const struct dn_link_job *job,
+                               const char *partition)
 {
-    const struct dn_partition *partition = partition_of (cluster, job);
+    const struct dn_job names = {
+        .account = job->account, .qos = job->qos, .user_id = job->user_id};
+    const struct dn_standing standing = dn_standing_of (cluster, &names, partition);
+    const struct dn_limited *assoc = standing.assoc;
     int64_t wall_s = DN_UNLIMITED;
 
-    if (!partition)
-        return 0;
-    if (cluster->enforces) {
-        wall_s = least (wall_of_qos (cluster, job->qos),
-                        wall_of_qos (cluster, partition->qos));
-        if (wall_s == DN_UNLIMITED)
-            wall_s = wall_of_association (cluster, job);
+    if (!standing.partition || !cluster->enforces)
+        return standing.partition ? standing.partition->max_time_s : 0;
+    if (standing.job_qos)
+        wall_s = standing.job_qos->max_wall_s;
+    if (standing.partition_qos)
+        wall_s = least (wall_s, standing.partition_qos->max_wall_s);
+    for (int i = 0; wall_s == DN_UNLIMITED && assoc && i < LEVELS_MAX; i++) {
+        wall_s = assoc->max_wall_s;
+        assoc = dn_standing_parent (cluster, assoc);
     }
-    return least (partition->max_time_s, wall_s);
+    return least (standing.partition->max_time_s, wall_s);
 }
-
-/* --- pending jobs ----------------------------------------------------------------- */
 
 /* The longest limit that all partitions of a list allow the job. */
 static int64_t longest_in (const struct pass *pass,
@@ -324,16 +259,10 @@ static int64_t longest_in (const struct pass *pass,
 
     while ((piece = dn_span_cut (&rest, ",")).text) {
         char name[DN_NAME_MAX];
-        struct dn_link_job there = *job;
-        int64_t there_s;
 
         if (dn_span_copy (piece, name, sizeof (name), "partition", NULL) < 0)
             return 0;
-        there.partition = name;
-        there_s = longest_around (pass->cluster, &there);
-        if (longest_s == DN_UNLIMITED
-            || (there_s != DN_UNLIMITED && there_s < longest_s))
-            longest_s = there_s;
+        longest_s = least (longest_s, longest_around (pass->cluster, job, name));
     }
     return longest_s;
 }
