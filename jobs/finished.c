@@ -65,6 +65,11 @@ double dn_finished_ran_s (const struct dn_finished *job)
     return (double) (job->end_s - job->start_s - suspended_s);
 }
 
+int64_t dn_finished_waits_from (const struct dn_finished *job)
+{
+    return job->eligible_s > 0 ? job->eligible_s : job->submit_s;
+}
+
 void dn_first_host (const char *nodes, struct dn_buf *host)
 {
     if (strcmp (nodes, "None assigned") == 0)
@@ -156,6 +161,13 @@ enum dn_outcome dn_outcome_of (const struct dn_finished *job)
     if (outcome == DN_OUTCOME_LIMIT_USER && limit_is_ours (job))
         return DN_OUTCOME_LIMIT_OURS;
     return outcome;
+}
+
+enum dn_outcome dn_finished_outcome (const struct dn_finished *job)
+{
+    int named = dn_names_find (&dn_outcome_names, job->outcome, strlen (job->outcome));
+
+    return named > 0 ? (enum dn_outcome) named : dn_outcome_of (job);
 }
 
 enum dn_evidence dn_outcome_evidence (enum dn_outcome outcome)

@@ -88,6 +88,9 @@ int dn_finished_read (const struct dn_row *row,
 /* Seconds that the job ran: end - start - suspended; 0 if it never started. */
 double dn_finished_ran_s (const struct dn_finished *job);
 
+/* The time from which it waited: it could start, or else was submitted. */
+int64_t dn_finished_waits_from (const struct dn_finished *job);
+
 /* How a job ended, and what its run time says. Exact: the run time is that of the whole
  * work. At least: the work would have taken longer. Nothing: the run time says nothing
  * about the work.
@@ -118,6 +121,9 @@ enum dn_evidence {
 };
 
 enum dn_outcome dn_outcome_of (const struct dn_finished *job);
+
+/* The class of its column, or if it has none the one above. */
+enum dn_outcome dn_finished_outcome (const struct dn_finished *job);
 
 /* What the run time of a job of that class says. */
 enum dn_evidence dn_outcome_evidence (enum dn_outcome outcome);

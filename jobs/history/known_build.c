@@ -402,13 +402,12 @@ static int end_app (struct dn_known_list *list, struct dn_err *err)
  */
 static void note_run (struct dn_known_list *list, const struct dn_finished *job)
 {
-    struct dn_buf number = dn_buf_on (list->job, sizeof (list->job));
     struct dn_span batch = dn_span_of (job->kin);
     struct dn_span print = dn_span_cut (&batch, "/");
     char text[DN_FINGERPRINT_MAX];
     int64_t count;
 
-    dn_buf_add (&number, "%.*s", DN_NAME_MAX - 1, job->job);
+    snprintf (list->job, sizeof (list->job), "%s", job->job);
     list->kin = 0;
     list->batch = 0;
     if (job->kin[0] == '\0'

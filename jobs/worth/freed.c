@@ -5,6 +5,7 @@
 #include "jobs/worth/freed.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,9 +71,8 @@ static struct dn_freed_run run_of (const struct dn_freed *freed,
     const double had[] = {(double) job->gpus, (double) job->cpus, job->mem_gb};
     struct dn_freed_run run = {
         .host = host_of (job), .start_s = job->start_s, .end_s = job->end_s};
-    struct dn_buf buf = dn_buf_on (run.job, sizeof (run.job));
 
-    dn_buf_add (&buf, "%.31s", job->job);
+    snprintf (run.job, sizeof (run.job), "%s", job->job);
     if (job->gpus > 0)
         run.node = node_of (freed->cluster, job->gpu);
     for (int i = GPUS; i <= MEMORY; i++) {

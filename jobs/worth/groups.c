@@ -4,6 +4,7 @@
  */
 #include "jobs/worth/sums.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,10 +25,7 @@ static int begin (struct dn_groups *groups, struct dn_err *err)
     groups->groups = calloc (DN_SUMS_GROUPS_MAX + 1, sizeof (*groups->groups));
     if (!groups->slots || !groups->groups)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
-    groups->n_slots = SLOTS;
-    dn_buf_add (&(struct dn_buf){groups->groups[0].name, DN_NAME_MAX, 0, false},
-                "%s",
-                DN_SUMS_OTHERS);
+    snprintf (groups->groups[0].name, DN_NAME_MAX, "%s", DN_SUMS_OTHERS);
     groups->n = 1;
     return 0;
 }
@@ -37,12 +35,11 @@ struct dn_sums_part *dn_groups_get (struct dn_groups *groups,
                                     struct dn_err *err)
 {
     char text[DN_NAME_MAX];
-    struct dn_buf buf = dn_buf_on (text, sizeof (text));
     uint64_t at;
 
     if (!groups->groups && begin (groups, err) < 0)
         return NULL;
-    dn_buf_add (&buf, "%.*s", DN_NAME_MAX - 1, name[0] != '\0' ? name : "(none)");
+    snprintf (text, sizeof (text), "%s", name[0] != '\0' ? name : "(none)");
     for (at = dn_hash_text (DN_HASH_SEED, text) % SLOTS; groups->slots[at] != 0;
          at = (at + 1) % SLOTS)
         if (strcmp (groups->groups[groups->slots[at]].name, text) == 0)
@@ -129,13 +126,6 @@ static struct dn_idle_app *find (const struct dn_idle *idle,
     return **slot ? &idle->apps[**slot - 1] : NULL;
 }
 
-static void copy (const char *text, char out[DN_NAME_MAX])
-{
-    struct dn_buf buf = dn_buf_on (out, DN_NAME_MAX);
-
-    dn_buf_add (&buf, "%.*s", DN_NAME_MAX - 1, text);
-}
-
 int dn_idle_add (struct dn_idle *idle,
                  const struct dn_finished *job,
                  struct dn_err *err)
@@ -160,8 +150,8 @@ int dn_idle_add (struct dn_idle *idle,
         *slot = (int32_t) ++idle->n;
         app = &idle->apps[idle->n - 1];
         *app = (struct dn_idle_app){.key = key};
-        copy (job->user_name, app->user);
-        copy (job->app, app->app);
+        snprintf (app->user, DN_NAME_MAX, "%s", job->user_name);
+        snprintf (app->app, DN_NAME_MAX, "%s", job->app);
     }
     if (app->runs++ == 0)
         app->gpu_hours = 0;
@@ -169,7 +159,7 @@ int dn_idle_add (struct dn_idle *idle,
         (double) (job->gpus - job->gpus_used) * dn_finished_ran_s (job) / 3600;
     app->gpus = job->gpus;
     app->used = job->gpus_used;
-    copy (job->job, app->job);
+    snprintf (app->job, DN_NAME_MAX, "%s", job->job);
     return 0;
 }
 

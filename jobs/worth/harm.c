@@ -5,6 +5,7 @@
 #include "jobs/worth/harm.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,30 +139,11 @@ static void note (struct dn_harm *harm,
 
 /* --- one job ---------------------------------------------------------------------- */
 
-static enum dn_outcome outcome_of (const struct dn_finished *job)
-{
-    int named = dn_names_find (&dn_outcome_names, job->outcome, strlen (job->outcome));
-
-    return named > 0 ? (enum dn_outcome) named : dn_outcome_of (job);
-}
-
 /* A start as requested is not moved. */
 static bool is_moved (const struct dn_finished *job)
 {
     return dn_finished_changed (job) && job->rescued != 1 && job->gpu[0] != '\0'
            && job->asked_gpu[0] != '\0' && strcmp (job->gpu, job->asked_gpu) != 0;
-}
-
-static void copy (const char *text, char out[DN_NAME_MAX])
-{
-    struct dn_buf buf = dn_buf_on (out, DN_NAME_MAX);
-
-    dn_buf_add (&buf, "%.*s", DN_NAME_MAX - 1, text);
-}
-
-static int64_t eligible_of (const struct dn_finished *job)
-{
-    return job->eligible_s > 0 ? job->eligible_s : job->submit_s;
 }
 
 static struct dn_harm_job made_of (const struct dn_harm *harm,
@@ -171,7 +153,7 @@ static struct dn_harm_job made_of (const struct dn_harm *harm,
     struct dn_harm_job made = {
         .id = mix (DN_HASH_SEED, job->cluster) ^ (uint64_t) job->raw_id,
         .end_s = job->end_s,
-        .eligible_s = eligible_of (job),
+        .eligible_s = dn_finished_waits_from (job),
         .start_s = job->start_s,
         .limit_s = job->limit_s,
         .asked_limit_s = job->asked_limit_s,
@@ -192,11 +174,11 @@ static struct dn_harm_job made_of (const struct dn_harm *harm,
         .type_key = type_key (job, job->asked_gpu, gpus),
     };
 
-    copy (job->job, made.job);
-    copy (job->user_name, made.user);
-    copy (job->app, made.app);
-    copy (job->asked_gpu, made.asked_gpu);
-    copy (job->gpu, made.gpu);
+    snprintf (made.job, DN_NAME_MAX, "%s", job->job);
+    snprintf (made.user, DN_NAME_MAX, "%s", job->user_name);
+    snprintf (made.app, DN_NAME_MAX, "%s", job->app);
+    snprintf (made.asked_gpu, DN_NAME_MAX, "%s", job->asked_gpu);
+    snprintf (made.gpu, DN_NAME_MAX, "%s", job->gpu);
     return made;
 }
 
@@ -252,8 +234,8 @@ static unsigned judge_later (struct dn_harm *harm,
     harm->moved++;
     if (evidence != DN_EVIDENCE_NOTHING && dn_finished_ran_s (job) > 0)
         later |= BIT (DN_HARM_SLOWER);
-    if (job->start_s > 0 && eligible_of (job) > 0
-        && job->start_s - eligible_of (job) <= DN_HARM_WAIT_S)
+    if (job->start_s > 0 && dn_finished_waits_from (job) > 0
+        && job->start_s - dn_finished_waits_from (job) <= DN_HARM_WAIT_S)
         harm->of[DN_HARM_WAITED].looked++;
     else
         later |= BIT (DN_HARM_WAITED);
@@ -278,7 +260,7 @@ int dn_harm_add (struct dn_harm *harm,
                  const struct dn_finished *job,
                  struct dn_err *err)
 {
-    enum dn_outcome outcome = outcome_of (job);
+    enum dn_outcome outcome = dn_finished_outcome (job);
     struct dn_harm_job made;
 
     harm->described += job->verdict[0] != '\0';
@@ -372,7 +354,7 @@ void dn_harm_show (struct dn_harm *harm, const struct dn_finished *job)
         if (waits->eligible_s > job->start_s || !had_room (waits, job))
             continue;
         waits->served = true;
-        if (waits->eligible_s < eligible_of (job) && as_long (waits, job)
+        if (waits->eligible_s < dn_finished_waits_from (job) && as_long (waits, job)
             && late_s > DN_HARM_WAIT_S)
             waits->late_s = fmax (waits->late_s, (double) late_s);
     }

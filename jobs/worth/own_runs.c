@@ -5,6 +5,7 @@
 #include "jobs/worth/own_runs.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -63,12 +64,10 @@ int dn_own_runs_end (struct dn_own_runs *own)
 
 static void begin (struct dn_own_runs *own, const char *app)
 {
-    struct dn_buf buf = dn_buf_on (own->app.name, DN_NAME_MAX);
-
     own->app = (struct dn_own_app){.runs = 0};
     own->n_runs = 0;
     own->n_exact = 0;
-    dn_buf_add (&buf, "%.*s", DN_NAME_MAX - 1, app);
+    snprintf (own->app.name, DN_NAME_MAX, "%s", app);
 }
 
 static void take_run (struct dn_own_runs *own,
@@ -88,7 +87,6 @@ static void take_run (struct dn_own_runs *own,
 int dn_own_runs_add (struct dn_own_runs *own, const struct dn_finished *job)
 {
     enum dn_evidence evidence = dn_outcome_evidence (dn_outcome_of (job));
-    struct dn_buf buf;
     int rc = 0;
 
     if (job->app[0] == '\0')
@@ -101,8 +99,7 @@ int dn_own_runs_add (struct dn_own_runs *own, const struct dn_finished *job)
     own->app.asked_s = job->asked_limit_s > 0 ? job->asked_limit_s : job->limit_s;
     own->app.cpus = job->cpus;
     own->app.gpus = job->gpus;
-    buf = dn_buf_on (own->app.job, DN_NAME_MAX);
-    dn_buf_add (&buf, "%.*s", DN_NAME_MAX - 1, job->name);
+    snprintf (own->app.job, DN_NAME_MAX, "%s", job->name);
     /* A user who cancels a job says little: of those that were killed, limits count. */
     if (dn_finished_ran_s (job) > 0
         && (evidence == DN_EVIDENCE_EXACT

@@ -5,6 +5,7 @@
 #include "jobs/worth/sample.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,7 +80,6 @@ void dn_listing_add (struct dn_listing *listing,
 {
     int n = dn_listing_shown (listing);
     int at = n;
-    struct dn_buf buf;
 
     listing->n++;
     while (at > 0 && weight > listing->jobs[at - 1].weight)
@@ -92,8 +92,7 @@ void dn_listing_add (struct dn_listing *listing,
              &listing->jobs[at],
              (size_t) (n - at) * sizeof (listing->jobs[0]));
     listing->jobs[at] = (struct dn_listed){.weight = weight, .from = from, .to = to};
-    buf = dn_buf_on (listing->jobs[at].job, sizeof (listing->jobs[at].job));
-    dn_buf_add (&buf, "%.23s", job);
+    snprintf (listing->jobs[at].job, sizeof (listing->jobs[at].job), "%s", job);
 }
 
 /* --- clusters --------------------------------------------------------------------- */

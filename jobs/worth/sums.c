@@ -5,6 +5,7 @@
 #include "jobs/worth/sums.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,7 +101,7 @@ struct view {
 
 double dn_sums_wait_s (const struct dn_finished *job)
 {
-    int64_t from = job->eligible_s > 0 ? job->eligible_s : job->submit_s;
+    int64_t from = dn_finished_waits_from (job);
 
     if (job->start_s <= 0 || from <= 0)
         return NAN;
@@ -109,10 +110,10 @@ double dn_sums_wait_s (const struct dn_finished *job)
 
 static struct view view_of (const struct dn_finished *job)
 {
-    struct view view = {.job = job, .ran_s = dn_finished_ran_s (job)};
-    int named = dn_names_find (&dn_outcome_names, job->outcome, strlen (job->outcome));
+    struct view view = {.job = job,
+                        .outcome = dn_finished_outcome (job),
+                        .ran_s = dn_finished_ran_s (job)};
 
-    view.outcome = named > 0 ? (enum dn_outcome) named : dn_outcome_of (job);
     view.ran = view.ran_s > 0;
     view.changed = dn_finished_changed (job);
     view.completed =
@@ -175,39 +176,28 @@ static void add_amounts (const struct dn_sums *sums,
                          const struct view *view)
 {
     const struct dn_finished *job = view->job;
-    double asked = view->asked_s / HOUR;
-    double limit = view->limit_s / HOUR;
-    double ran = view->ran_s / HOUR;
     double gpus = count_or (job->gpus, 0);
     double cpus = count_or (job->cpus, 0);
-    double asked_gpus = count_or (job->asked_gpus, gpus);
-    bool changed = view->changed;
+    const double had[] = {1, gpus, cpus}; /* from DN_MEASURE_HOURS on */
+    const double asked[] = {
+        1, count_or (job->asked_gpus, gpus), count_or (job->asked_cpus, cpus)};
 
-    add_amount (part, DN_MEASURE_HOURS, asked, limit, ran, changed);
-    add_amount (part,
-                DN_MEASURE_GPU_HOURS,
-                asked * asked_gpus,
-                limit * gpus,
-                ran * gpus,
-                changed);
-    add_amount (part,
-                DN_MEASURE_CPU_HOURS,
-                asked * count_or (job->asked_cpus, cpus),
-                limit * cpus,
-                ran * cpus,
-                changed);
+    for (int i = DN_MEASURE_HOURS; i <= DN_MEASURE_CPU_HOURS; i++)
+        add_amount (part,
+                    (enum dn_measure) i,
+                    view->asked_s / HOUR * asked[i],
+                    view->limit_s / HOUR * had[i],
+                    view->ran_s / HOUR * had[i],
+                    view->changed);
     add_money (sums, part, view);
 }
 
-/* What a GPU of the type has of its nodes; 0: unknown. */
-static void share_of (const struct dn_sums *sums,
-                      const char *type,
-                      double *cpus,
-                      double *mem_gb)
+/* What a GPU of the type has of its nodes: CPUs, and GiB; 0: unknown. */
+static void share_of (const struct dn_sums *sums, const char *type, double share[2])
 {
     double gpus = 0;
 
-    *cpus = *mem_gb = 0;
+    share[0] = share[1] = 0;
     for (int64_t i = 0; sums->cluster && i < sums->cluster->n_groups; i++) {
         const struct dn_node_group *group = &sums->cluster->groups[i];
         double nodes = (double) group->n_nodes;
@@ -215,11 +205,11 @@ static void share_of (const struct dn_sums *sums,
         if (strcmp (group->type, type) != 0)
             continue;
         gpus += nodes * (double) group->gpus;
-        *cpus += nodes * (double) group->cpus;
-        *mem_gb += nodes * (double) group->mem_mb / 1024;
+        share[0] += nodes * (double) group->cpus;
+        share[1] += nodes * (double) group->mem_mb / 1024;
     }
-    *cpus /= fmax (gpus, 1);
-    *mem_gb /= fmax (gpus, 1);
+    share[0] /= fmax (gpus, 1);
+    share[1] /= fmax (gpus, 1);
 }
 
 static double beyond (double held, double share, double gpus)
@@ -234,24 +224,26 @@ static void add_stranded (const struct dn_sums *sums,
     const struct dn_finished *job = view->job;
     double gpus = count_or (job->gpus, 0);
     double asked_gpus = count_or (job->asked_gpus, gpus);
-    double cpus = count_or (job->cpus, 0);
-    double asked_cpus = count_or (job->asked_cpus, cpus);
-    double asked_mem = job->asked_mem_gb > 0 ? job->asked_mem_gb : job->mem_gb;
-    double there[2], here[2], asked, had;
+    const double held[] = {count_or (job->cpus, 0), job->mem_gb};
+    const double wanted[] = {count_or (job->asked_cpus, held[0]),
+                             job->asked_mem_gb > 0 ? job->asked_mem_gb : job->mem_gb};
+    double there[2], here[2];
 
     if (!(gpus > 0))
         return;
-    share_of (sums,
-              job->asked_gpu[0] != '\0' ? job->asked_gpu : job->gpu,
-              &there[0],
-              &there[1]);
-    share_of (sums, job->gpu, &here[0], &here[1]);
-    asked = view->ran_s / HOUR * beyond (asked_cpus, there[0], asked_gpus);
-    had = view->ran_s / HOUR * beyond (cpus, here[0], gpus);
-    add_amount (part, DN_MEASURE_BY_CPUS, asked, had, had, view->changed);
-    asked = view->ran_s / HOUR * beyond (asked_mem, there[1], asked_gpus);
-    had = view->ran_s / HOUR * beyond (job->mem_gb, here[1], gpus);
-    add_amount (part, DN_MEASURE_BY_MEMORY, asked, had, had, view->changed);
+    share_of (sums, job->asked_gpu[0] != '\0' ? job->asked_gpu : job->gpu, there);
+    share_of (sums, job->gpu, here);
+    for (int i = 0; i < 2; i++) {
+        double asked = view->ran_s / HOUR * beyond (wanted[i], there[i], asked_gpus);
+        double had = view->ran_s / HOUR * beyond (held[i], here[i], gpus);
+
+        add_amount (part,
+                    (enum dn_measure) (DN_MEASURE_BY_CPUS + i),
+                    asked,
+                    had,
+                    had,
+                    view->changed);
+    }
 }
 
 static void add_energy (struct dn_sums_part *part, const struct view *view)
@@ -447,7 +439,6 @@ static void add_point (struct dn_sums *sums, const struct view *view)
     int64_t at =
         dn_sample_place (&sums->random, sums->points_seen++, DN_SUMS_POINTS_MAX);
     struct dn_point *point = &sums->points[at < 0 ? 0 : at];
-    struct dn_buf buf;
 
     if (at < 0)
         return;
@@ -456,8 +447,7 @@ static void add_point (struct dn_sums *sums, const struct view *view)
         .predicted_s = (float) view->job->likely_s,
         .known = view->job->history_runs > 0,
     };
-    buf = dn_buf_on (point->job, sizeof (point->job));
-    dn_buf_add (&buf, "%.23s", view->job->job);
+    snprintf (point->job, sizeof (point->job), "%s", view->job->job);
     if (sums->n_points < DN_SUMS_POINTS_MAX)
         sums->n_points++;
 }

@@ -151,7 +151,6 @@ struct dn_groups {
         *groups; /* in order of first occurrence, the first is the others */
     int64_t n;
     int32_t *slots; /* hash table of indices */
-    int64_t n_slots;
 };
 
 /* An application of a user that leaves GPUs idle. */
