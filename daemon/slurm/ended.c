@@ -124,13 +124,12 @@ static int take_names (struct xlist *answer,
                        struct names *names,
                        struct dn_err *err)
 {
-    struct listIterator *at = slurm_list_iterator_create (answer);
     void *record;
     int rc = 0;
 
-    while (rc == 0 && (record = slurm_list_next (at)))
-        rc = add (names, record, err);
-    slurm_list_iterator_destroy (at);
+    DN_LINK_EACH (record, answer)
+        if (rc == 0)
+            rc = add (names, record, err);
     slurm_list_destroy (answer);
     return rc;
 }
@@ -315,12 +314,11 @@ static void write_id (const slurmdb_job_rec_t *job, struct made *made)
  */
 static void take_steps (struct xlist *steps, struct dn_finished *job)
 {
-    struct listIterator *at = steps ? slurm_list_iterator_create (steps) : NULL;
     const slurmdb_step_rec_t *step;
     double cpu_s = 0;
     double mem_gb = 0;
 
-    while (at && (step = slurm_list_next (at))) {
+    DN_LINK_EACH (step, steps) {
         double nodes = step->nnodes > 0 && step->nnodes != NO_VAL ? step->nnodes : 1;
         int64_t bytes = tres_count (step->stats.tres_usage_in_tot, TRES_MEM);
         double gb = (double) bytes / DN_GIB / nodes;
@@ -328,8 +326,6 @@ static void take_steps (struct xlist *steps, struct dn_finished *job)
         cpu_s += (double) step->tot_cpu_sec + 1e-6 * (double) step->tot_cpu_usec;
         mem_gb = gb > mem_gb ? gb : mem_gb;
     }
-    if (at)
-        slurm_list_iterator_destroy (at);
     job->cpu_s = cpu_s > 0 ? cpu_s : NAN;
     job->host_mem_gb = mem_gb > 0 ? mem_gb : NAN;
 }
@@ -443,19 +439,20 @@ static int hand_on (const struct ended *ended,
                     dn_ended_f take,
                     void *to)
 {
-    struct listIterator *at = slurm_list_iterator_create (answer);
     const slurmdb_job_rec_t *job;
     struct made made;
-    int rc = 0;
 
-    while (rc == 0 && (job = slurm_list_next (at))) {
+    DN_LINK_EACH (job, answer) {
+        int rc;
+
         if (job->end < period.since_s || job->end >= period.until_s)
             continue;
         make_job (ended, job, &made);
         rc = take (to, &made.job, job->admin_comment);
+        if (rc != 0)
+            return rc;
     }
-    slurm_list_iterator_destroy (at);
-    return rc;
+    return 0;
 }
 
 static int read_ended (void *self,

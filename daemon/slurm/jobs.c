@@ -53,7 +53,7 @@ int dn_link_jobs (struct dn_link *link, struct dn_err *err)
         return 0;
     }
     link->jobs = NULL;
-    return dn_link_fail (errno ? errno : SLURM_UNEXPECTED_MSG_ERROR, "jobs", err);
+    return dn_link_failed ("jobs", err);
 }
 
 void dn_link_jobs_drop (struct dn_link *link)
@@ -295,10 +295,7 @@ int dn_link_job_now (struct dn_link *link,
     errno = 0;
     if (slurm_load_job (&reply, ID_FOR (slurm_load_job, load_job_f, raw_id), SHOWN)
         != SLURM_SUCCESS)
-        return errno == ESLURM_INVALID_JOB_ID
-                   ? 0
-                   : dn_link_fail (
-                       errno ? errno : SLURM_UNEXPECTED_MSG_ERROR, "job", err);
+        return errno == ESLURM_INVALID_JOB_ID ? 0 : dn_link_failed ("job", err);
     rc = each_of (link, reply, take_one, &one);
     free_reply (reply);
     return rc;

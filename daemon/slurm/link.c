@@ -140,6 +140,11 @@ int dn_link_fail (int code, const char *what, struct dn_err *err)
     return dn_err_set (err, kind, "%s: %s (%d)", what, slurm_strerror (code), code);
 }
 
+int dn_link_failed (const char *what, struct dn_err *err)
+{
+    return dn_link_fail (errno ? errno : SLURM_UNEXPECTED_MSG_ERROR, what, err);
+}
+
 bool dn_link_is_lost (const struct dn_err *err)
 {
     return err->code == DN_E_TIME;
@@ -171,7 +176,7 @@ static const slurm_conf_t *read_conf (struct dn_link *link, struct dn_err *err)
     if (rc != SLURM_SUCCESS && errno == SLURM_NO_CHANGE_IN_DATA && link->conf)
         return link->conf;
     if (rc != SLURM_SUCCESS || !conf) {
-        dn_link_fail (errno ? errno : SLURM_UNEXPECTED_MSG_ERROR, "configuration", err);
+        dn_link_failed ("configuration", err);
         return NULL;
     }
     free_conf (link->conf);
@@ -248,16 +253,12 @@ int dn_link_conf (struct dn_link *link, struct dn_link_conf *conf, struct dn_err
 
 int64_t dn_link_mem_per_gpu (struct xlist *job_defaults)
 {
-    struct listIterator *at =
-        job_defaults ? slurm_list_iterator_create (job_defaults) : NULL;
     const job_defaults_t *row;
     int64_t mem_mb = DN_UNSET;
 
-    while (at && (row = slurm_list_next (at)))
+    DN_LINK_EACH (row, job_defaults)
         if (row->type == JOB_DEF_MEM_PER_GPU)
             mem_mb = (int64_t) row->value;
-    if (at)
-        slurm_list_iterator_destroy (at);
     return mem_mb;
 }
 

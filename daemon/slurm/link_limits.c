@@ -126,8 +126,7 @@ static int add_limits (struct rows *rows,
 
 static int64_t wall_s (uint32_t minutes)
 {
-    return minutes == INFINITE || minutes == NO_VAL ? DN_UNLIMITED
-                                                    : INT64_C (60) * minutes;
+    return minutes == NO_VAL ? DN_UNLIMITED : dn_link_seconds (minutes);
 }
 
 static void copy_name (char out[DN_NAME_MAX], const char *from)
@@ -185,25 +184,20 @@ static int fill_all_qos (struct rows *rows, struct qos_ids *ids, struct dn_err *
     struct dn_cluster *cluster = rows->cluster;
     void *list = rows->from->qos_list;
     int n = list ? slurm_list_count (list) : 0;
-    void *iterator;
     const slurmdb_qos_rec_t *from;
-    int rc = 0;
 
     cluster->qos = calloc ((size_t) n + 1, sizeof (cluster->qos[0]));
     ids->ids = calloc ((size_t) n + 1, sizeof (ids->ids[0]));
     if (!cluster->qos || !ids->ids)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "QOS");
-    if (n == 0)
-        return 0;
-    iterator = slurm_list_iterator_create (list);
-    while (rc == 0 && ids->n < n && (from = slurm_list_next (iterator))) {
+    DN_LINK_EACH (from, list) {
         if (!from->name || from->name[0] == '\0')
             continue;
         ids->ids[ids->n++] = from->id;
-        rc = fill_qos (rows, from, &cluster->qos[cluster->n_qos++], err);
+        if (fill_qos (rows, from, &cluster->qos[cluster->n_qos++], err) < 0)
+            return -1;
     }
-    slurm_list_iterator_destroy (iterator);
-    return rc;
+    return 0;
 }
 
 static const struct dn_limited *qos_of (const struct rows *rows,
@@ -266,16 +260,14 @@ static bool limits_minutes (const struct rows *rows,
 /* The QOS of a job that names none: the default of the association, or its only one. */
 static uint32_t usual_qos (const slurmdb_assoc_rec_t *from)
 {
-    void *iterator;
     const char *only;
 
     if ((int32_t) from->def_qos_id > 0 || !from->qos_list
         || slurm_list_count (from->qos_list) != 1)
         return from->def_qos_id;
-    iterator = slurm_list_iterator_create (from->qos_list);
-    only = slurm_list_next (iterator);
-    slurm_list_iterator_destroy (iterator);
-    return only ? (uint32_t) strtoul (only, NULL, 10) : 0;
+    DN_LINK_EACH (only, from->qos_list)
+        return (uint32_t) strtoul (only, NULL, 10);
+    return 0;
 }
 
 static int by_id (const void *a, const void *b)
@@ -288,18 +280,12 @@ static int by_id (const void *a, const void *b)
 
 static int64_t find_id (const struct assocs *assocs, uint32_t id)
 {
-    int64_t from = 0;
-    int64_t to = assocs->n;
+    const slurmdb_assoc_rec_t wanted = {.id = id};
+    const struct assoc key = {.from = &wanted};
+    const struct assoc *found = bsearch (
+        &key, assocs->by_id, (size_t) assocs->n, sizeof (assocs->by_id[0]), by_id);
 
-    while (from < to) {
-        int64_t middle = from + (to - from) / 2;
-
-        if (assocs->by_id[middle].from->id < id)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from < assocs->n && assocs->by_id[from].from->id == id ? from : DN_UNSET;
+    return found ? found - assocs->by_id : DN_UNSET;
 }
 
 static bool is_user (const slurmdb_assoc_rec_t *from)
@@ -314,16 +300,12 @@ static int collect (struct assocs *assocs,
 {
     void *list = rows->from->assoc_list;
     int n = list ? slurm_list_count (list) : 0;
-    void *iterator;
     const slurmdb_assoc_rec_t *from;
 
     assocs->by_id = calloc ((size_t) n + 1, sizeof (assocs->by_id[0]));
     if (!assocs->by_id)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "associations");
-    if (n == 0)
-        return 0;
-    iterator = slurm_list_iterator_create (list);
-    while (assocs->n < n && (from = slurm_list_next (iterator))) {
+    DN_LINK_EACH (from, list) {
         struct scope group = group_scope (from);
         struct scope job = {.scope = DN_LIMIT_JOB, .counts = from->max_tres_ctld};
         struct scope node = {.scope = DN_LIMIT_NODE, .counts = from->max_tres_pn_ctld};
@@ -341,7 +323,6 @@ static int collect (struct assocs *assocs,
                      || has_limit (rows->from, &node)
                      || wall_s (from->max_wall_pj) != DN_UNLIMITED;
     }
-    slurm_list_iterator_destroy (iterator);
     qsort (assocs->by_id, (size_t) assocs->n, sizeof (assocs->by_id[0]), by_id);
     return 0;
 }

@@ -37,6 +37,21 @@ void dn_link_told (struct dn_link *link, int64_t now_s);
 /* Set 'err' from an error code of Slurm: "WHAT: Unable to contact slurm ..."; -1. */
 int dn_link_fail (int code, const char *what, struct dn_err *err);
 
+/* The same with errno, of a call of Slurm that has just failed. */
+int dn_link_failed (const char *what, struct dn_err *err);
+
+/* For each row of a list of Slurm, which may be NULL. */
+#define DN_LINK_EACH(row, list)                                                        \
+    for (dn_cleanup (dn_link_each_end) struct listIterator *at_ =                      \
+             (list) ? slurm_list_iterator_create (list) : NULL;                        \
+         at_ && ((row) = slurm_list_next (at_));)
+
+static inline void dn_link_each_end (struct listIterator *const *at)
+{
+    if (*at)
+        slurm_list_iterator_destroy (*at);
+}
+
 /* Minutes of Slurm in seconds; DN_UNSET, DN_UNLIMITED. */
 int64_t dn_link_seconds (uint32_t minutes);
 
