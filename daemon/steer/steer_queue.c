@@ -233,13 +233,7 @@ static bool kind_meets (const struct dn_steer_kind *kind,
                         const char *features,
                         const char *partitions)
 {
-    struct dn_span rest = dn_span_of (partitions ? partitions : "");
-    struct dn_span name;
-    bool in = false;
-
-    while (!in && (name = dn_span_cut (&rest, ",")).text)
-        in = dn_list_has (kind->partitions, name);
-    return in
+    return dn_lists_meet (partitions ? partitions : "", kind->partitions)
            && (!features || features[0] == '\0'
                || meets (&features, kind->features, 0));
 }

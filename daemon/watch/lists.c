@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "hardware/cluster.h"
 
 /* --- GPUs ------------------------------------------------------------------------- */
 
@@ -129,6 +130,19 @@ int64_t dn_gres_count (const struct dn_gres *gres, const char *type)
         if (strcmp (gres->gpus[i].type, type) == 0)
             return gres->gpus[i].count;
     return 0;
+}
+
+/* --- names ------------------------------------------------------------------------ */
+
+bool dn_lists_meet (const char *a, const char *b)
+{
+    struct dn_span rest = dn_span_of (a);
+    struct dn_span one;
+
+    while ((one = dn_span_cut (&rest, ",")).text)
+        if (dn_list_has (b, one))
+            return true;
+    return false;
 }
 
 /* --- nodes ------------------------------------------------------------------------ */

@@ -34,6 +34,9 @@ struct dn_gres dn_gres_read (const char *text);
 /* How many of a type; 0 if it is not there. */
 int64_t dn_gres_count (const struct dn_gres *gres, const char *type);
 
+/* Have two lists of names, "a,b,c", one in common? */
+bool dn_lists_meet (const char *a, const char *b);
+
 /* --- the names in a list of nodes, as slurmctld writes it --------------------------
  */
 

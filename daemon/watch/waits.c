@@ -9,7 +9,7 @@
 
 #include "base/fields.h"
 #include "base/messages.h"
-#include "watch/lists.h"
+#include "watch/node_groups.h"
 
 /* Several nodes are taken as two: the smallest such job. */
 #define SEVERAL 2
@@ -19,6 +19,18 @@
 
 /* With fewer, the median of recent waits counts only where nothing else is known. */
 #define RECENT_MIN 3
+
+/* Lists of partitions that are told apart; a job with a further one may be anywhere. */
+#define LISTS_MAX 256
+
+/* The GPUs of one type in a node. */
+struct slot {
+    int32_t type;
+    int32_t gpus;
+    int32_t idle;
+    bool up;
+    int64_t free_at; /* when the last of its jobs ends; 0: it has none */
+};
 
 /* GPUs of a type that are idle from 'at' on. */
 struct release {
@@ -48,122 +60,230 @@ struct pool {
     struct line lines[DN_N_SHAPES];
 };
 
-struct estimate {
+struct dn_waits {
+    struct dn_type_list types;
+    struct dn_interned names; /* of nodes */
+    struct slot *slots;       /* owned */
+    int32_t n_slots;
+    int32_t *first; /* slot of each node; the end of the last one behind them; owned */
     struct pool pools[DN_WAIT_TYPES_MAX];
-    struct release *releases;
+    struct release *releases; /* owned */
     int64_t n_releases;
-    struct recent *recents;
+    struct recent *recents; /* owned */
     int64_t n_recents;
-    uint64_t masks[DN_QUEUE_PARTITIONS_MAX]; /* types of a list of partitions */
-    uint64_t all;
-    int64_t now_s;
+    struct dn_interned lists;  /* of partitions that jobs name */
+    uint64_t masks[LISTS_MAX]; /* the types in each of them */
 };
 
-static void estimate_free (struct estimate *estimate)
+/* GPUs that a job has, or waits for. */
+struct asked {
+    char type[DN_NAME_MAX]; /* "": any */
+    int64_t n;
+};
+
+struct dn_waits *dn_waits_new (void)
 {
-    free (estimate->releases);
-    free (estimate->recents);
+    return calloc (1, sizeof (struct dn_waits));
 }
 
-static bool add_release (struct estimate *estimate, struct release release)
+void dn_waits_free (struct dn_waits *waits)
 {
-    if (dn_rows_grow (&estimate->releases, estimate->n_releases, sizeof (release), NULL)
-        < 0)
-        return false;
-    estimate->releases[estimate->n_releases++] = release;
-    return true;
+    if (!waits)
+        return;
+    dn_interned_free (&waits->names);
+    dn_interned_free (&waits->lists);
+    free (waits->slots);
+    free (waits->first);
+    free (waits->releases);
+    free (waits->recents);
+    free (waits);
 }
 
-static enum dn_job_shape shape_of (const struct dn_queue_job *job,
-                                   const struct pool *pool)
+static int no_memory (struct dn_err *err)
 {
-    if (job->n_nodes > 1)
-        return DN_SHAPE_NODES;
-    return job->gpus > 1 && 2 * job->gpus > pool->per_node ? DN_SHAPE_NODE
-                                                           : DN_SHAPE_GPU;
+    return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "waits");
 }
 
 /* --- types ------------------------------------------------------------------------ */
 
-static bool lists_meet (const char *a, const char *b)
+int dn_type_find (const struct dn_type_list *types, const char *name)
 {
-    struct dn_span rest = dn_span_of (a);
-    struct dn_span one;
-
-    while ((one = dn_span_cut (&rest, ",")).text)
-        if (dn_list_has (b, one))
-            return true;
-    return false;
+    for (int i = 0; i < types->n; i++)
+        if (strcmp (types->names[i], name) == 0)
+            return i;
+    return -1;
 }
 
-/* The types in each list of partitions that jobs name. */
-static void set_masks (struct estimate *estimate,
-                       const struct dn_queue *queue,
-                       const struct dn_gpu_nodes *nodes,
-                       const struct dn_cluster *cluster)
+int dn_type_put (struct dn_type_list *types, const char *name)
 {
-    estimate->all =
-        nodes->types.n == 64 ? UINT64_MAX : (UINT64_C (1) << nodes->types.n) - 1;
-    for (int i = 0; i < queue->n_partitions; i++)
-        for (int64_t j = 0; j < cluster->n_groups; j++) {
-            const struct dn_node_group *group = &cluster->groups[j];
-            int type = dn_type_find (&nodes->types, group->type);
+    int i = dn_type_find (types, name);
+    struct dn_buf buf;
 
-            if (type >= 0 && (estimate->masks[i] >> type & 1) == 0
-                && lists_meet (queue->texts.text + queue->partitions[i],
-                               group->partitions))
-                estimate->masks[i] |= UINT64_C (1) << type;
-        }
+    if (i >= 0 || types->n == DN_WAIT_TYPES_MAX)
+        return i;
+    buf = dn_buf_on (types->names[types->n], DN_NAME_MAX);
+    dn_buf_add (&buf, "%s", name);
+    return types->n++;
+}
+
+/* The types in a list of partitions. */
+static uint64_t mask_of (const struct dn_waits *waits,
+                         const struct dn_cluster *cluster,
+                         const char *partitions)
+{
+    uint64_t mask = 0;
+
+    for (int64_t i = 0; i < cluster->n_groups; i++) {
+        const struct dn_node_group *group = &cluster->groups[i];
+        int type = dn_type_find (&waits->types, group->type);
+
+        if (type >= 0 && (mask >> type & 1) == 0
+            && dn_lists_meet (partitions, group->partitions))
+            mask |= UINT64_C (1) << type;
+    }
+    return mask;
 }
 
 /* The types on which a job may start, as bits. */
-static uint64_t types_of (const struct estimate *estimate,
-                          const struct dn_queue *queue,
-                          const struct dn_gpu_nodes *nodes,
-                          const struct dn_queue_job *job)
+static uint64_t types_of (struct dn_waits *waits,
+                          const struct dn_cluster *cluster,
+                          const struct dn_link_job *job,
+                          const char *named)
 {
-    int type;
+    int type = dn_type_find (&waits->types, named);
+    int32_t n = waits->lists.n;
+    int32_t list = -1;
 
-    if (job->type == DN_QUEUE_ANY)
-        return job->partition == DN_QUEUE_ANY ? estimate->all
-                                              : estimate->masks[job->partition];
-    type = dn_type_find (&nodes->types, queue->types.names[job->type]);
-    return type < 0 ? 0 : UINT64_C (1) << type;
+    if (named[0] != '\0')
+        return type < 0 ? 0 : UINT64_C (1) << type;
+    if (job->partition && job->partition[0] != '\0')
+        list = n < LISTS_MAX ? dn_interned_put (&waits->lists, job->partition)
+                             : dn_interned_find (&waits->lists, job->partition);
+    if (list < 0)
+        return waits->types.n == 64 ? UINT64_MAX : (UINT64_C (1) << waits->types.n) - 1;
+    if (list == n)
+        waits->masks[list] = mask_of (waits, cluster, job->partition);
+    return waits->masks[list];
 }
 
-/* --- what is known ---------------------------------------------------------------- */
+/* --- nodes ------------------------------------------------------------------------ */
 
-static void look_at_nodes (struct estimate *estimate,
-                           struct dn_gpu_nodes *nodes,
-                           int64_t now_s)
+/* Note the GPUs of one type; -1 without memory. */
+static int add_slot (struct dn_waits *waits,
+                     const struct dn_link_node *node,
+                     const struct dn_gres_gpus *gpus)
 {
-    for (int32_t i = 0; i < nodes->n_slots; i++) {
-        struct dn_gpu_slot *slot = &nodes->slots[i];
-        struct pool *pool = &estimate->pools[slot->type];
+    int type = dn_type_put (&waits->types, gpus->type);
+    struct slot slot = {.type = type,
+                        .gpus = (int32_t) gpus->count,
+                        .idle = (int32_t) dn_node_idle_gpus (node, gpus),
+                        .up = node->up};
+    struct pool *pool = &waits->pools[type < 0 ? 0 : type];
 
-        slot->free_at = now_s;
-        if (slot->gpus > pool->per_node)
-            pool->per_node = slot->gpus;
-        if (!slot->up)
-            continue;
-        pool->up = true;
-        pool->idle += slot->idle;
-        pool->idle_nodes += slot->idle >= slot->gpus;
+    if (type < 0 || gpus->count <= 0)
+        return 0;
+    if (dn_rows_grow (&waits->slots, waits->n_slots, sizeof (slot), NULL) < 0)
+        return -1;
+    waits->slots[waits->n_slots++] = slot;
+    if (slot.gpus > pool->per_node)
+        pool->per_node = slot.gpus;
+    pool->up = pool->up || slot.up;
+    pool->idle += slot.up ? slot.idle : 0;
+    pool->idle_nodes += slot.up && slot.idle >= slot.gpus;
+    return 0;
+}
+
+int dn_waits_add_node (struct dn_waits *waits,
+                       const struct dn_link_node *node,
+                       struct dn_err *err)
+{
+    struct dn_gres gres = dn_gres_read (node->gres);
+    int32_t n_names = waits->names.n;
+    int failed;
+
+    if (gres.n_gpus == 0 || !node->name)
+        return 0;
+    failed = dn_interned_put (&waits->names, node->name) < 0;
+    if (waits->names.n == n_names && !failed)
+        return 0; /* a second time */
+    if (n_names == 0)
+        failed = failed || dn_rows_grow (&waits->first, 0, sizeof (int32_t), NULL) < 0;
+    failed =
+        failed || dn_rows_grow (&waits->first, n_names + 1, sizeof (int32_t), NULL) < 0;
+    if (!failed)
+        waits->first[n_names] = waits->n_slots;
+    for (int i = 0; i < gres.n_gpus && !failed; i++)
+        failed = add_slot (waits, node, &gres.gpus[i]) < 0;
+    if (failed)
+        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "nodes");
+    waits->first[waits->names.n] = waits->n_slots;
+    return 0;
+}
+
+/* --- jobs ------------------------------------------------------------------------- */
+
+static bool runs (const struct dn_link_job *job)
+{
+    return job->phase == DN_PHASE_RUNNING || job->phase == DN_PHASE_SUSPENDED;
+}
+
+static enum dn_job_shape shape_of (const struct dn_link_job *job,
+                                   int64_t gpus,
+                                   const struct pool *pool)
+{
+    if (job->n_nodes > 1)
+        return DN_SHAPE_NODES;
+    return gpus > 1 && 2 * gpus > pool->per_node ? DN_SHAPE_NODE : DN_SHAPE_GPU;
+}
+
+/* Type and number of the job's GPUs; of several types the one with most. TRES name a
+ * type only where the site tracks it.
+ */
+static struct asked find_gpus (const struct dn_link_job *job)
+{
+    const char *const texts[] = {job->tres, job->gres};
+    struct asked asked = {.n = 0};
+    int64_t most = 0;
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
+        const struct dn_gres gres = dn_gres_read (texts[i]);
+
+        for (int j = 0; j < gres.n_gpus; j++) {
+            const struct dn_gres_gpus *gpus = &gres.gpus[j];
+
+            asked.n = gpus->count > asked.n ? gpus->count : asked.n;
+            if (gpus->type[0] == '\0' || (asked.type[0] != '\0' && gpus->count <= most))
+                continue;
+            most = gpus->count;
+            memcpy (asked.type, gpus->type, sizeof (asked.type));
+        }
     }
+    return asked;
 }
 
-static void look_at_queued (struct estimate *estimate,
-                            const struct dn_queue_job *job,
-                            uint64_t types,
-                            int64_t now_s)
+static int64_t recent_of (const struct dn_link_job *job, int64_t now_s)
+{
+    int64_t wait_s = job->start - job->eligible;
+
+    if (job->phase == DN_PHASE_PENDING || job->start <= 0 || job->eligible <= 0
+        || job->start < now_s - DN_WAIT_RECENT_S || job->start > now_s
+        || wait_s < DN_WAIT_AT_ONCE_S)
+        return -1;
+    return wait_s < DN_WAIT_MAX_S ? wait_s : DN_WAIT_MAX_S;
+}
+
+static void add_queued (struct dn_waits *waits,
+                        const struct dn_link_job *job,
+                        int64_t gpus,
+                        uint64_t types,
+                        int64_t now_s)
 {
     for (int type = 0; type < DN_WAIT_TYPES_MAX; type++) {
-        struct pool *pool = &estimate->pools[type];
-        struct line *line;
+        struct pool *pool = &waits->pools[type];
+        struct line *line = &pool->lines[shape_of (job, gpus, pool)];
 
         if ((types >> type & 1) == 0)
             continue;
-        line = &pool->lines[shape_of (job, pool)];
         line->n_queued++;
         if (job->start <= now_s)
             continue;
@@ -173,83 +293,98 @@ static void look_at_queued (struct estimate *estimate,
     }
 }
 
-/* A job that runs, or has started lately, on one node. */
-static bool look_at_node (struct estimate *estimate,
-                          struct dn_gpu_nodes *nodes,
-                          const struct dn_queue_job *job,
-                          const char *type,
-                          int32_t node,
-                          bool first)
+static int add_recent (struct dn_waits *waits, struct recent recent)
 {
-    for (int32_t i = nodes->first[node]; i < nodes->first[node + 1]; i++) {
-        struct dn_gpu_slot *slot = &nodes->slots[i];
-        struct pool *pool = &estimate->pools[slot->type];
-        int32_t gpus = job->gpus / job->n_nodes;
-        int64_t end =
-            job->end > estimate->now_s ? job->end : estimate->now_s + OVER_TIME_S;
+    if (dn_rows_grow (&waits->recents, waits->n_recents, sizeof (recent), NULL) < 0)
+        return -1;
+    waits->recents[waits->n_recents++] = recent;
+    return 0;
+}
 
-        if (type && strcmp (type, nodes->types.names[slot->type]) != 0)
-            continue;
-        if (first && job->wait_s >= 0)
-            estimate->recents[estimate->n_recents++] = (struct recent){
-                slot->type, (int32_t) shape_of (job, pool), job->wait_s};
-        if (!job->runs || !slot->up)
-            return true;
-        if (end > slot->free_at)
-            slot->free_at = end;
-        return add_release (estimate,
-                            (struct release){slot->type, gpus > 0 ? gpus : 1, end});
-    }
-    return true;
+/* A job that runs, or has started lately and has waited 'wait_s' (-1: not so), on one
+ * node.
+ */
+static int add_on_node (struct dn_waits *waits,
+                        const struct dn_link_job *job,
+                        const struct asked *asked,
+                        int32_t node,
+                        int64_t wait_s,
+                        int64_t now_s)
+{
+    int64_t gpus = asked->n / (job->n_nodes > 0 ? job->n_nodes : 1);
+    int64_t end = job->end > now_s ? job->end : now_s + OVER_TIME_S;
+    int32_t i = waits->first[node];
+    struct slot *slot;
+    struct release release;
+
+    while (i < waits->first[node + 1] && asked->type[0] != '\0'
+           && strcmp (asked->type, waits->types.names[waits->slots[i].type]) != 0)
+        i++;
+    if (i == waits->first[node + 1])
+        return 0;
+    slot = &waits->slots[i];
+    release = (struct release){slot->type, gpus > 0 ? (int32_t) gpus : 1, end};
+    if (wait_s >= 0
+        && add_recent (waits,
+                       (struct recent){slot->type,
+                                       (int32_t) shape_of (
+                                           job, asked->n, &waits->pools[slot->type]),
+                                       (int32_t) wait_s})
+               < 0)
+        return -1;
+    if (!runs (job) || !slot->up)
+        return 0;
+    if (end > slot->free_at)
+        slot->free_at = end;
+    if (dn_rows_grow (&waits->releases, waits->n_releases, sizeof (release), NULL) < 0)
+        return -1;
+    waits->releases[waits->n_releases++] = release;
+    return 0;
 }
 
 /* A job with nodes, on each of them. A job that names a type has the GPUs of that type,
  * another one those of the first type of the node.
  */
-static bool look_at_started (struct estimate *estimate,
-                             const struct dn_queue *queue,
-                             struct dn_gpu_nodes *nodes,
-                             const struct dn_queue_job *job)
+static int add_started (struct dn_waits *waits,
+                        const struct dn_link_job *job,
+                        const struct asked *asked,
+                        int64_t wait_s,
+                        int64_t now_s)
 {
-    struct dn_hosts hosts =
-        dn_hosts_of (job->nodes ? queue->texts.text + job->nodes : "");
-    const char *type = job->type == DN_QUEUE_ANY ? NULL : queue->types.names[job->type];
+    struct dn_hosts hosts = dn_hosts_of (job->nodes);
     char name[DN_NAME_MAX];
-    bool first = true;
 
     while (dn_hosts_next (&hosts, name)) {
-        int32_t node = dn_interned_find (&nodes->names, name);
+        int32_t node = dn_interned_find (&waits->names, name);
 
-        if (node >= 0 && !look_at_node (estimate, nodes, job, type, node, first))
-            return false;
-        first = false;
-        if (!job->runs)
+        if (node >= 0 && add_on_node (waits, job, asked, node, wait_s, now_s) < 0)
+            return -1;
+        wait_s = -1;
+        if (!runs (job))
             break;
     }
-    return true;
+    return 0;
 }
 
-static int look (struct estimate *estimate,
-                 const struct dn_queue *queue,
-                 struct dn_gpu_nodes *nodes,
-                 const struct dn_cluster *cluster,
-                 int64_t now_s)
+int dn_waits_add_job (struct dn_waits *waits,
+                      const struct dn_cluster *cluster,
+                      const struct dn_link_job *job,
+                      int64_t now_s,
+                      struct dn_err *err)
 {
-    estimate->recents =
-        calloc ((size_t) queue->n_jobs + 1, sizeof (estimate->recents[0]));
-    if (!estimate->recents)
-        return -1;
-    set_masks (estimate, queue, nodes, cluster);
-    look_at_nodes (estimate, nodes, now_s);
-    for (int64_t i = 0; i < queue->n_jobs; i++) {
-        const struct dn_queue_job *job = &queue->jobs[i];
+    bool queued = job->phase == DN_PHASE_PENDING && job->queued;
+    int64_t wait_s = recent_of (job, now_s);
+    struct asked asked;
 
-        if (job->queued)
-            look_at_queued (
-                estimate, job, types_of (estimate, queue, nodes, job), now_s);
-        else if (!look_at_started (estimate, queue, nodes, job))
-            return -1;
-    }
+    if (!queued && !runs (job) && wait_s < 0)
+        return 0;
+    asked = find_gpus (job);
+    if (asked.n <= 0)
+        return 0;
+    if (!queued)
+        return add_started (waits, job, &asked, wait_s, now_s) < 0 ? no_memory (err)
+                                                                   : 0;
+    add_queued (waits, job, asked.n, types_of (waits, cluster, job, asked.type), now_s);
     return 0;
 }
 
@@ -292,7 +427,7 @@ static int64_t expected_wait (const struct line *line, int64_t now_s)
 }
 
 /* The median of recent waits, and of how many. */
-static int64_t recent_wait (const struct estimate *estimate,
+static int64_t recent_wait (const struct dn_waits *waits,
                             int type,
                             int shape,
                             int64_t *n)
@@ -300,15 +435,15 @@ static int64_t recent_wait (const struct estimate *estimate,
     int64_t from = 0;
     int64_t to;
 
-    while (from < estimate->n_recents
-           && (estimate->recents[from].type != type
-               || estimate->recents[from].shape != shape))
+    while (
+        from < waits->n_recents
+        && (waits->recents[from].type != type || waits->recents[from].shape != shape))
         from++;
-    for (to = from; to < estimate->n_recents && estimate->recents[to].type == type
-                    && estimate->recents[to].shape == shape;)
+    for (to = from; to < waits->n_recents && waits->recents[to].type == type
+                    && waits->recents[to].shape == shape;)
         to++;
     *n = to - from;
-    return *n > 0 ? estimate->recents[from + *n / 2].wait_s : DN_UNSET;
+    return *n > 0 ? waits->recents[from + *n / 2].wait_s : DN_UNSET;
 }
 
 /* When running jobs have freed 'wanted' GPUs at their limits, of which 'idle' are there
@@ -336,15 +471,15 @@ static int64_t freed_wait (const struct release *releases,
 /* Releases of whole nodes in place of GPUs, but for nodes that no job keeps from being
  * idle. NULL without memory.
  */
-static struct release *whole_nodes (const struct dn_gpu_nodes *nodes,
+static struct release *whole_nodes (const struct dn_waits *waits,
                                     int64_t now_s,
                                     int64_t *n)
 {
-    struct release *out = calloc ((size_t) nodes->n_slots + 1, sizeof (*out));
+    struct release *out = calloc ((size_t) waits->n_slots + 1, sizeof (*out));
 
     *n = 0;
-    for (int32_t i = 0; out && i < nodes->n_slots; i++) {
-        const struct dn_gpu_slot *slot = &nodes->slots[i];
+    for (int32_t i = 0; out && i < waits->n_slots; i++) {
+        const struct slot *slot = &waits->slots[i];
 
         if (slot->up && slot->idle < slot->gpus && slot->free_at > now_s)
             out[(*n)++] = (struct release){slot->type, 1, slot->free_at};
@@ -357,14 +492,14 @@ static struct release *whole_nodes (const struct dn_gpu_nodes *nodes,
 /* The sources in the order of waits.h, given how many GPUs or nodes the line and the
  * new job want. 'releases' are of such.
  */
-static int64_t wait_of (const struct estimate *estimate,
+static int64_t wait_of (const struct dn_waits *waits,
                         int type,
                         enum dn_job_shape shape,
                         const struct release *releases,
                         int64_t n_releases,
                         int64_t now_s)
 {
-    const struct pool *pool = &estimate->pools[type];
+    const struct pool *pool = &waits->pools[type];
     const struct line *line = &pool->lines[shape];
     int64_t idle = shape == DN_SHAPE_GPU ? pool->idle : pool->idle_nodes;
     int64_t each = shape == DN_SHAPE_NODES ? SEVERAL : 1;
@@ -378,7 +513,7 @@ static int64_t wait_of (const struct estimate *estimate,
     if (idle >= each && line->n_queued == 0)
         return 0;
     expected = expected_wait (line, now_s);
-    recent = recent_wait (estimate, type, (int) shape, &n_recent);
+    recent = recent_wait (waits, type, (int) shape, &n_recent);
     if (expected != DN_UNSET && n_recent >= RECENT_MIN)
         return expected / 2 + recent / 2;
     if (expected != DN_UNSET)
@@ -399,55 +534,42 @@ static void even_single (struct dn_wait *wait, int32_t per_node)
         wait->wait_s[DN_SHAPE_NODE] = wait->wait_s[DN_SHAPE_GPU];
 }
 
-static int fill (struct estimate *estimate,
-                 const struct dn_gpu_nodes *nodes,
-                 int64_t now_s,
-                 struct dn_cluster *cluster)
+int dn_waits_fill (struct dn_waits *waits,
+                   int64_t now_s,
+                   struct dn_cluster *cluster,
+                   struct dn_err *err)
 {
     int64_t n_whole;
     dn_cleanup (dn_free_ptr) struct release *whole =
-        whole_nodes (nodes, now_s, &n_whole);
+        whole_nodes (waits, now_s, &n_whole);
 
-    cluster->waits = calloc ((size_t) nodes->types.n + 1, sizeof (cluster->waits[0]));
+    cluster->waits = calloc ((size_t) waits->types.n + 1, sizeof (cluster->waits[0]));
     if (!whole || !cluster->waits)
-        return -1;
-    cluster->n_waits = nodes->types.n;
-    if (estimate->n_releases > 0)
-        qsort (estimate->releases,
-               (size_t) estimate->n_releases,
-               sizeof (estimate->releases[0]),
+        return no_memory (err);
+    cluster->n_waits = waits->types.n;
+    if (waits->n_releases > 0)
+        qsort (waits->releases,
+               (size_t) waits->n_releases,
+               sizeof (waits->releases[0]),
                by_time);
-    qsort (estimate->recents,
-           (size_t) estimate->n_recents,
-           sizeof (estimate->recents[0]),
-           by_wait);
-    for (int type = 0; type < nodes->types.n; type++) {
+    if (waits->n_recents > 0)
+        qsort (waits->recents,
+               (size_t) waits->n_recents,
+               sizeof (waits->recents[0]),
+               by_wait);
+    for (int type = 0; type < waits->types.n; type++) {
         struct dn_wait *wait = &cluster->waits[type];
 
-        memcpy (wait->type, nodes->types.names[type], sizeof (wait->type));
+        memcpy (wait->type, waits->types.names[type], sizeof (wait->type));
         for (int shape = 0; shape < DN_N_SHAPES; shape++)
             wait->wait_s[shape] =
-                wait_of (estimate,
+                wait_of (waits,
                          type,
                          (enum dn_job_shape) shape,
-                         shape == DN_SHAPE_GPU ? estimate->releases : whole,
-                         shape == DN_SHAPE_GPU ? estimate->n_releases : n_whole,
+                         shape == DN_SHAPE_GPU ? waits->releases : whole,
+                         shape == DN_SHAPE_GPU ? waits->n_releases : n_whole,
                          now_s);
-        even_single (wait, estimate->pools[type].per_node);
+        even_single (wait, waits->pools[type].per_node);
     }
-    return 0;
-}
-
-int dn_waits_estimate (const struct dn_queue *queue,
-                       struct dn_gpu_nodes *nodes,
-                       int64_t now_s,
-                       struct dn_cluster *cluster,
-                       struct dn_err *err)
-{
-    dn_cleanup (estimate_free) struct estimate estimate = {.now_s = now_s};
-
-    if (look (&estimate, queue, nodes, cluster, now_s) < 0
-        || fill (&estimate, nodes, now_s, cluster) < 0)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "waits");
     return 0;
 }

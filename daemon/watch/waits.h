@@ -41,11 +41,6 @@
 /* No wait is expected to be longer. */
 #define DN_WAIT_MAX_S (INT64_C (30) * 86400)
 
-/* What the estimate keeps of jobs and of nodes. */
-
-/* Lists of partitions that are told apart; a job with a further one may be anywhere. */
-#define DN_QUEUE_PARTITIONS_MAX 256
-
 /* Names of GPU types. */
 struct dn_type_list {
     char names[DN_WAIT_TYPES_MAX][DN_NAME_MAX];
@@ -56,72 +51,32 @@ struct dn_type_list {
 int dn_type_put (struct dn_type_list *types, const char *name);
 int dn_type_find (const struct dn_type_list *types, const char *name);
 
-#define DN_QUEUE_ANY (-1) /* type or partition of a job that names none */
+#define DN_QUEUE_ANY (-1) /* type of a job that names none */
 
-struct dn_queue_job {
-    int32_t type;      /* in 'types' */
-    int32_t partition; /* in 'partitions' */
-    uint32_t nodes;    /* its list of nodes, in 'texts'; 0 none */
-    int32_t gpus;
-    int32_t n_nodes;
-    int32_t wait_s; /* of one that started lately; -1 of others */
-    bool queued;
-    bool runs;
-    int64_t start; /* of a queued job the expected one; 0 unknown */
-    int64_t end;
-};
+/* First the nodes, then the jobs, then the waits. NULL without memory; the free is
+ * NULL-safe.
+ */
+struct dn_waits *dn_waits_new (void);
+void dn_waits_free (struct dn_waits *waits);
 
-struct dn_queue {
-    struct dn_queue_job *jobs;
-    int64_t n_jobs;
-    struct dn_put_text texts; /* of lists; the first byte is not used */
-    struct dn_type_list types;
-    uint32_t partitions[DN_QUEUE_PARTITIONS_MAX]; /* in 'texts' */
-    int n_partitions;
-};
+/* Note a node. -1 with 'err' without memory, here and below. */
+int dn_waits_add_node (struct dn_waits *waits,
+                       const struct dn_link_node *node,
+                       struct dn_err *err);
 
-/* The GPUs of one type in a node. */
-struct dn_gpu_slot {
-    int32_t type;
-    int32_t gpus;
-    int32_t idle;
-    bool up;
-    int64_t free_at; /* when the last of its jobs ends */
-};
-
-struct dn_gpu_nodes {
-    struct dn_interned names;
-    struct dn_gpu_slot *slots;
-    int32_t n_slots;
-    int32_t *first; /* slot of each node; the end of the last one behind them */
-    struct dn_type_list types;
-};
-
-/* What of the job table matters here; kept while the table does not change. */
-struct dn_queue *dn_queue_new (void);
-void dn_queue_free (struct dn_queue *queue);
-
-/* Note a job of the table that was read at 'now_s'. -1 with 'err' without memory. */
-int dn_queue_add (struct dn_queue *queue,
-                  const struct dn_link_job *job,
-                  int64_t now_s,
-                  struct dn_err *err);
-
-/* The GPUs of all nodes. */
-struct dn_gpu_nodes *dn_gpu_nodes_new (void);
-void dn_gpu_nodes_free (struct dn_gpu_nodes *nodes);
-
-int dn_gpu_nodes_add (struct dn_gpu_nodes *nodes,
-                      const struct dn_link_node *node,
+/* Note a job of the table that was read at 'now_s'; 'cluster' has the groups of all
+ * nodes.
+ */
+int dn_waits_add_job (struct dn_waits *waits,
+                      const struct dn_cluster *cluster,
+                      const struct dn_link_job *job,
+                      int64_t now_s,
                       struct dn_err *err);
 
-/* Set the waits of 'cluster', which has none, for the types of 'nodes'. -1 with 'err'
- * without memory.
- */
-int dn_waits_estimate (const struct dn_queue *queue,
-                       struct dn_gpu_nodes *nodes,
-                       int64_t now_s,
-                       struct dn_cluster *cluster,
-                       struct dn_err *err);
+/* Set the waits of 'cluster', which has none. */
+int dn_waits_fill (struct dn_waits *waits,
+                   int64_t now_s,
+                   struct dn_cluster *cluster,
+                   struct dn_err *err);
 
 #endif

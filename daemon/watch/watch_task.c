@@ -24,10 +24,8 @@ struct watch {
 struct pass {
     struct dn_cluster *cluster; /* owned */
     struct dn_node_groups groups;
-    struct dn_gpu_nodes *nodes;
-    struct dn_queue *queue;
-    int64_t n_left_out; /* nodes */
-    int64_t now_s;
+    struct dn_waits *waits; /* owned */
+    const struct dn_daemon *d;
     struct dn_err *err;
 };
 
@@ -35,8 +33,7 @@ static void pass_free (struct pass *pass)
 {
     dn_cluster_free (pass->cluster);
     dn_node_groups_free (&pass->groups);
-    dn_gpu_nodes_free (pass->nodes);
-    dn_queue_free (pass->queue);
+    dn_waits_free (pass->waits);
 }
 
 static int take_node (void *to, const struct dn_link_node *node)
@@ -45,14 +42,15 @@ static int take_node (void *to, const struct dn_link_node *node)
 
     if (dn_node_groups_add (&pass->groups, node, pass->err) < 0)
         return -1;
-    return dn_gpu_nodes_add (pass->nodes, node, pass->err);
+    return dn_waits_add_node (pass->waits, node, pass->err);
 }
 
 static int take_job (void *to, const struct dn_link_job *job)
 {
     struct pass *pass = to;
 
-    return dn_queue_add (pass->queue, job, pass->now_s, pass->err);
+    return dn_waits_add_job (
+        pass->waits, pass->cluster, job, pass->d->now_s, pass->err);
 }
 
 /* What a job needs beside each GPU, by the rules and the cluster's default. */
@@ -80,26 +78,29 @@ static bool names_scope (const struct dn_policies *policies, enum dn_scope scope
     return false;
 }
 
-static int read_cluster (struct dn_daemon *d, struct pass *pass, struct dn_err *err)
+/* '*n_left_out': of nodes. */
+static int read_cluster (struct dn_daemon *d,
+                         struct pass *pass,
+                         int64_t *n_left_out,
+                         struct dn_err *err)
 {
     bool all; /* nodes are in the groups as they are */
 
     pass->cluster = calloc (1, sizeof (*pass->cluster));
-    pass->nodes = dn_gpu_nodes_new ();
-    pass->queue = dn_queue_new ();
-    if (!pass->cluster || !pass->nodes || !pass->queue)
+    pass->waits = dn_waits_new ();
+    if (!pass->cluster || !pass->waits)
         return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "watch");
     pass->cluster->time_s = d->now_s;
     pass->cluster->accounts = names_scope (&d->site->policies, DN_SCOPE_ACCOUNT);
     if (set_needs (d, pass, err) < 0
         || dn_link_cluster (d->link, pass->cluster, err) < 0
-        || dn_link_nodes (d->link, d->now_s, take_node, pass, err) < 0
-        || dn_jobs_each (d, take_job, pass, err) < 0)
+        || dn_link_nodes (d->link, d->now_s, take_node, pass, err) < 0)
         return -1;
-    pass->n_left_out = pass->groups.n_left_out;
-    all = pass->groups.n_plain == pass->groups.n_groups && pass->n_left_out == 0;
+    *n_left_out = pass->groups.n_left_out;
+    all = pass->groups.n_plain == pass->groups.n_groups && *n_left_out == 0;
     dn_node_groups_move (&pass->groups, pass->cluster);
-    if (dn_waits_estimate (pass->queue, pass->nodes, d->now_s, pass->cluster, err) < 0)
+    if (dn_jobs_each (d, take_job, pass, err) < 0
+        || dn_waits_fill (pass->waits, d->now_s, pass->cluster, err) < 0)
         return -1;
     if (all)
         dn_node_groups_name (pass->cluster);
@@ -154,16 +155,17 @@ static void tell_left_out (struct watch *watch, int64_t n_left_out)
 
 static int run (void *memory, struct dn_daemon *d, struct dn_err *err)
 {
-    dn_cleanup (pass_free) struct pass pass = {.now_s = d->now_s, .err = err};
+    dn_cleanup (pass_free) struct pass pass = {.d = d, .err = err};
+    int64_t n_left_out;
     int rc;
 
-    if (read_cluster (d, &pass, err) < 0)
+    if (read_cluster (d, &pass, &n_left_out, err) < 0)
         return -1;
     if (pass.cluster->n_assocs > DN_ASSOCS_MAX
         || pass.cluster->n_limits > DN_TRES_LIMITS_MAX)
         return dn_err_set (
             err, DN_E_LIMIT, dn_say_err_limits, DN_ASSOCS_MAX, DN_TRES_LIMITS_MAX);
-    tell_left_out (memory, pass.n_left_out);
+    tell_left_out (memory, n_left_out);
     rc = write_snapshot (d, pass.cluster, err);
     if (rc > 0)
         log_room (memory, d, pass.cluster);

@@ -15,9 +15,8 @@
  * gpu; the v100 also in partition old.
  */
 struct scene {
-    struct dn_gpu_nodes *nodes;
+    struct dn_waits *waits;
     struct dn_node_groups groups;
-    struct dn_queue *queue;
     struct dn_cluster cluster;
 };
 
@@ -25,9 +24,8 @@ static struct scene scene; /* of the test */
 
 static void end (void)
 {
-    dn_gpu_nodes_free (scene.nodes);
+    dn_waits_free (scene.waits);
     dn_node_groups_free (&scene.groups);
-    dn_queue_free (scene.queue);
     free (scene.cluster.groups);
     free (scene.cluster.waits);
     memset (&scene, 0, sizeof (scene));
@@ -43,7 +41,7 @@ static void add_node (struct dn_link_node node)
 {
     node.cpus = node.idle_cpus = 64;
     node.mem_mb = node.idle_mem_mb = 1000;
-    assert_int_equal (dn_gpu_nodes_add (scene.nodes, &node, NULL), 0);
+    assert_int_equal (dn_waits_add_node (scene.waits, &node, NULL), 0);
     assert_int_equal (dn_node_groups_add (&scene.groups, &node, NULL), 0);
 }
 
@@ -53,9 +51,8 @@ static void begin (int idle)
     char *used = unit_text ("gpu:a100:%d(IDX:0)", 4 - idle);
 
     end ();
-    scene.nodes = dn_gpu_nodes_new ();
-    scene.queue = dn_queue_new ();
-    assert_true (scene.nodes && scene.queue);
+    scene.waits = dn_waits_new ();
+    assert_non_null (scene.waits);
     for (int i = 0; i < 4; i++)
         add_node ((struct dn_link_node){.name = unit_text ("a%d", i + 1),
                                         .gres = "gpu:a100:4",
@@ -72,7 +69,9 @@ static void begin (int idle)
 
 static void add_job (const struct dn_link_job *job)
 {
-    assert_done (dn_queue_add (scene.queue, job, NOW, &unit_err));
+    if (!scene.cluster.groups)
+        dn_node_groups_move (&scene.groups, &scene.cluster);
+    assert_done (dn_waits_add_job (scene.waits, &scene.cluster, job, NOW, &unit_err));
 }
 
 static struct dn_link_job running (const char *tres, const char *nodes, int64_t end_s)
@@ -109,9 +108,9 @@ static struct dn_link_job started (const char *nodes, int64_t wait_s)
 static int64_t wait_of (const char *type, enum dn_job_shape shape)
 {
     if (!scene.cluster.waits) {
-        dn_node_groups_move (&scene.groups, &scene.cluster);
-        assert_int_equal (
-            dn_waits_estimate (scene.queue, scene.nodes, NOW, &scene.cluster, NULL), 0);
+        if (!scene.cluster.groups)
+            dn_node_groups_move (&scene.groups, &scene.cluster);
+        assert_int_equal (dn_waits_fill (scene.waits, NOW, &scene.cluster, NULL), 0);
     }
     for (int64_t i = 0; i < scene.cluster.n_waits; i++)
         if (strcmp (scene.cluster.waits[i].type, type) == 0)
