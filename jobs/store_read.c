@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/messages.h"
-#include "host/put_file.h"
 
 /* The maximum rows and bytes of a piece. */
 #define PIECE_ROWS 256
@@ -25,12 +24,6 @@ static int fail (const struct dn_store *store, struct dn_err *err)
 }
 
 /* --- reading --------------------------------------------------------------------- */
-
-union cell {
-    int64_t count;
-    double real;
-    size_t start; /* of its text */
-};
 
 /* The columns of an order, before the id: counts and texts. */
 #define ORDER_MAX 3
@@ -55,20 +48,22 @@ struct key {
     int64_t id;
 };
 
-/* Rows in memory, with all their texts in one buffer. */
+/* Rows in memory, with all their texts in one buffer, which has room for those of one
+ * more row behind PIECE_LEN.
+ */
 struct piece {
     const struct order *order;
-    struct dn_put_text texts;
+    struct dn_finished jobs[PIECE_ROWS];
     int n;
-    union cell cells[PIECE_ROWS][DN_N_FINISHED_COLUMNS];
     struct key last;
+    size_t len; /* of the texts */
+    char texts[PIECE_LEN + DN_N_FINISHED_COLUMNS * (DN_STORE_TEXT_MAX + 1)];
 };
 
-static void free_piece (struct piece **piece)
+/* The member of the next row. */
+static void *member_of (struct piece *piece, int column)
 {
-    if (*piece)
-        dn_put_text_free (&(*piece)->texts);
-    free (*piece);
+    return (char *) &piece->jobs[piece->n] + dn_finished_columns[column].offset;
 }
 
 static bool is_text (int column)
@@ -170,7 +165,7 @@ static void finalize (sqlite3_stmt **statement)
 static int take_text (sqlite3_stmt *select,
                       int i,
                       struct piece *piece,
-                      union cell *cell,
+                      const char **member,
                       struct dn_err *err)
 {
     const char *text = (const char *) sqlite3_column_text (select, i);
@@ -179,44 +174,41 @@ static int take_text (sqlite3_stmt *select,
     if (!text && sqlite3_errcode (sqlite3_db_handle (select)) == SQLITE_NOMEM)
         return dn_sql_fail (sqlite3_db_handle (select), err);
     if (len > DN_STORE_TEXT_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, dn_say_err_cell_long, len, DN_STORE_TEXT_MAX);
+        return dn_refuse (err, cell_long, len, DN_STORE_TEXT_MAX);
     if (len > 0 && memchr (text, '\0', len))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_cell_nul);
-    cell->start = piece->texts.len;
-    return dn_put_text_add (&piece->texts, text ? text : "", len + 1) < 0
-               ? dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory)
-               : 0;
+        return dn_refuse (err, cell_nul);
+    *member = memcpy (piece->texts + piece->len, text ? text : "", len + 1);
+    piece->len += len + 1;
+    return 0;
 }
 
 static int take_cell (sqlite3_stmt *select,
                       int i,
                       struct piece *piece,
-                      union cell *cell,
                       struct dn_err *err)
 {
+    void *member = member_of (piece, i);
+    int64_t *count = member;
+    double *real = member;
     int type = sqlite3_column_type (select, i);
     enum dn_finished_type wanted = dn_finished_columns[i].type;
 
     if (wanted == DN_FINISHED_TEXT && (type == SQLITE_TEXT || type == SQLITE_NULL))
-        return take_text (select, i, piece, cell, err);
-    if (wanted == DN_FINISHED_COUNT && type == SQLITE_INTEGER) {
-        cell->count = sqlite3_column_int64 (select, i);
-        return 0;
-    }
-    if (wanted == DN_FINISHED_COUNT && type == SQLITE_NULL) {
-        cell->count = DN_UNSET;
+        return take_text (select, i, piece, member, err);
+    if (wanted == DN_FINISHED_COUNT
+        && (type == SQLITE_INTEGER || type == SQLITE_NULL)) {
+        *count = type == SQLITE_NULL ? DN_UNSET : sqlite3_column_int64 (select, i);
         return 0;
     }
     if (wanted == DN_FINISHED_REAL && type == SQLITE_NULL) {
-        cell->real = NAN;
+        *real = NAN;
         return 0;
     }
-    cell->real = wanted == DN_FINISHED_REAL && type == SQLITE_FLOAT
-                     ? sqlite3_column_double (select, i)
-                     : INFINITY;
-    return isfinite (cell->real) ? 0
-                                 : dn_err_set (err, DN_E_SYNTAX, dn_say_err_cell_type);
+    if (wanted == DN_FINISHED_REAL && type == SQLITE_FLOAT)
+        *real = sqlite3_column_double (select, i);
+    return wanted == DN_FINISHED_REAL && type == SQLITE_FLOAT && isfinite (*real)
+               ? 0
+               : dn_refuse (err, cell_type);
 }
 
 /* Is the key of a row after that of the row before? In a damaged file rows may come
@@ -237,26 +229,21 @@ static bool is_after (const struct order *order,
     return key->id > last->id;
 }
 
-static int note_key (struct piece *piece,
-                     const union cell *cells,
-                     int64_t id,
-                     struct dn_err *err)
+static int note_key (struct piece *piece, int64_t id, struct dn_err *err)
 {
     const struct order *order = piece->order;
     struct key key = {.id = id};
 
     for (int i = 0; i < order->n; i++) {
-        const union cell *cell = &cells[order->columns[i]];
-        const char *text =
-            is_text (order->columns[i]) ? piece->texts.text + cell->start : NULL;
+        const void *member = member_of (piece, order->columns[i]);
 
-        if (text)
-            memcpy (key.texts[i], text, strlen (text) + 1);
+        if (is_text (order->columns[i]))
+            strcpy (key.texts[i], *(const char *const *) member);
         else
-            key.counts[i] = cell->count;
+            key.counts[i] = *(const int64_t *) member;
     }
     if (!is_after (order, &key, &piece->last))
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_jobs_order);
+        return dn_refuse (err, jobs_order);
     piece->last = key;
     return 0;
 }
@@ -264,13 +251,12 @@ static int note_key (struct piece *piece,
 static int take_row (sqlite3_stmt *select, struct piece *piece, struct dn_err *err)
 {
     int64_t id = sqlite3_column_int64 (select, DN_N_FINISHED_COLUMNS);
-    union cell *cells = piece->cells[piece->n];
 
     for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++)
-        if (take_cell (select, i, piece, &cells[i], err) < 0)
+        if (take_cell (select, i, piece, err) < 0)
             return dn_err_wrap (
                 err, dn_say_at_job_column, (long long) id, dn_finished_columns[i].name);
-    if (note_key (piece, cells, id, err) < 0)
+    if (note_key (piece, id, err) < 0)
         return -1;
     piece->n++;
     return 0;
@@ -286,14 +272,14 @@ static int fill (struct dn_store *store,
     int rc = SQLITE_OK;
 
     piece->n = 0;
-    piece->texts.len = 0;
+    piece->len = 0;
     for (int i = 0; i < piece->order->n && rc == SQLITE_OK; i++)
         rc = is_text (piece->order->columns[i])
                  ? bind_name (select, AT_KEY + i, piece->last.texts[i])
                  : bind_number (select, AT_KEY + i, piece->last.counts[i]);
     if (rc != SQLITE_OK || bind_number (select, AT_ID, piece->last.id) != SQLITE_OK)
         return fail (store, err);
-    while (piece->n < PIECE_ROWS && piece->texts.len < PIECE_LEN
+    while (piece->n < PIECE_ROWS && piece->len < PIECE_LEN
            && (rc = sqlite3_step (select)) == SQLITE_ROW)
         if (take_row (select, piece, err) < 0) {
             sqlite3_reset (select);
@@ -308,23 +294,10 @@ static int fill (struct dn_store *store,
 
 static int hand_on (const struct piece *piece, dn_store_job_f take, void *to)
 {
-    struct dn_finished job;
     int rc = 0;
 
-    for (int at = 0; at < piece->n && rc == 0; at++) {
-        for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++) {
-            const union cell *cell = &piece->cells[at][i];
-            void *member = (char *) &job + dn_finished_columns[i].offset;
-
-            if (dn_finished_columns[i].type == DN_FINISHED_COUNT)
-                *(int64_t *) member = cell->count;
-            else if (dn_finished_columns[i].type == DN_FINISHED_REAL)
-                *(double *) member = cell->real;
-            else
-                *(const char **) member = piece->texts.text + cell->start;
-        }
-        rc = take (to, &job);
-    }
+    for (int i = 0; i < piece->n && rc == 0; i++)
+        rc = take (to, &piece->jobs[i]);
     return rc;
 }
 
@@ -349,7 +322,7 @@ int dn_store_read (struct dn_store *store,
                    void *to,
                    struct dn_err *err)
 {
-    dn_cleanup (free_piece) struct piece *piece = calloc (1, sizeof (*piece));
+    dn_cleanup (dn_free_ptr) struct piece *piece = calloc (1, sizeof (*piece));
     dn_cleanup (finalize) sqlite3_stmt *select = NULL;
     char sql[DN_STORE_SQL_MAX];
     struct dn_buf buf = dn_buf_on (sql, sizeof (sql));
@@ -357,7 +330,7 @@ int dn_store_read (struct dn_store *store,
     int rc = 0;
 
     if (!piece)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     dn_buf_add (&buf, "SELECT ");
     for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++)
         dn_buf_add (&buf, "%s, ", dn_finished_columns[i].name);
