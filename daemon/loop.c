@@ -84,33 +84,19 @@ static unsigned grace_s;
 static volatile sig_atomic_t end_asked;
 static volatile sig_atomic_t reload_asked;
 
-static void wake (void)
+static void on_signal (int number)
 {
+    const int saved = errno;
     const uint64_t one = 1;
 
+    if (number == SIGHUP) {
+        reload_asked = 1;
+    } else {
+        end_asked = 1;
+        alarm (grace_s);
+    }
     /* It cannot fail but where it has been woken already. */
-    if (write (wake_fd, &one, sizeof (one)) < 0)
-        return;
-}
-
-static void on_end (int number)
-{
-    const int saved = errno;
-
-    (void) number;
-    end_asked = 1;
-    alarm (grace_s);
-    wake ();
-    errno = saved;
-}
-
-static void on_reload (int number)
-{
-    const int saved = errno;
-
-    (void) number;
-    reload_asked = 1;
-    wake ();
+    (void) !write (wake_fd, &one, sizeof (one));
     errno = saved;
 }
 
@@ -142,20 +128,11 @@ static int signals_begin (int leave_s, struct dn_err *err)
     wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wake_fd < 0)
         return dn_err_set (err, DN_E_IO, "eventfd: %s", dn_errno_text (errno).text);
-    if (handle (SIGTERM, on_end, err) < 0 || handle (SIGINT, on_end, err) < 0
-        || handle (SIGHUP, on_reload, err) < 0 || handle (SIGALRM, on_alarm, err) < 0
+    if (handle (SIGTERM, on_signal, err) < 0 || handle (SIGINT, on_signal, err) < 0
+        || handle (SIGHUP, on_signal, err) < 0 || handle (SIGALRM, on_alarm, err) < 0
         || handle (SIGPIPE, SIG_IGN, err) < 0)
         return -1;
     return 0;
-}
-
-/* Has SIGHUP come since the last call? */
-static bool signals_reload (void)
-{
-    const bool asked = reload_asked != 0;
-
-    reload_asked = 0;
-    return asked;
 }
 
 /* Wait for a signal, at most 'ms'. */
@@ -173,42 +150,25 @@ static void signals_wait (int64_t ms)
 
 /* --- systemd (sd_notify), if there is libsystemd ---------------------------------- */
 
-#define STATUS_MAX 512
+#define STATE_MAX 512
 
-static void tell (const char *state)
+/* 'key' is what the text is of: "STATUS=" is the line that systemctl status shows. */
+DN_PRINTF (2, 3) static void tell (const char *key, const char *format, ...)
 {
 #ifdef DN_SYSTEMD
-    sd_notify (0, state);
-#else
-    (void) state;
-#endif
-}
-
-/* A manager that started the reload waits for READY=1 with a later time than this. */
-static void notify_reloading (void)
-{
-    char state[80];
-    struct timespec now = {0, 0};
-
-    clock_gettime (CLOCK_MONOTONIC, &now);
-    snprintf (state,
-              sizeof (state),
-              "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
-              (int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000);
-    tell (state);
-}
-
-/* The line that systemctl status shows. */
-static void notify_status (const char *format, ...)
-{
-    char state[STATUS_MAX] = "STATUS=";
-    const size_t len = sizeof ("STATUS=") - 1;
+    char state[STATE_MAX];
+    struct dn_buf buf = dn_buf_on (state, sizeof (state));
     va_list args;
 
+    dn_buf_add (&buf, "%s", key);
     va_start (args, format);
-    vsnprintf (state + len, sizeof (state) - len, format, args);
+    vsnprintf (state + buf.len, sizeof (state) - buf.len, format, args);
     va_end (args);
-    tell (state);
+    sd_notify (0, state);
+#else
+    (void) key;
+    (void) format;
+#endif
 }
 
 /* How long a wait may last: the watchdog wants to hear that the process is alive. */
@@ -254,7 +214,7 @@ static int add_turn (struct loop *loop, const struct dn_task *task, struct dn_er
     turn->next_ms = 0;
     turn->memory = calloc (1, task->memory);
     if (!turn->memory)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, task->name);
+        return dn_refuse (err, no_memory_for, task->name);
     loop->n_turns++;
     return 0;
 }
@@ -271,6 +231,23 @@ static void end_loop (struct loop *loop)
         dn_link_close (loop->daemon.link);
     }
     dn_daemon_site_free (&loop->site);
+}
+
+/* Files are written into StateDir, unless nothing or another file is written. */
+static bool needs_state_dir (const struct dn_daemon *d)
+{
+    return !d->out && !d->store && !d->dry_run;
+}
+
+static int make_state_dir (const struct loop *loop, struct dn_err *err)
+{
+    if (!needs_state_dir (&loop->daemon)
+        || dn_put_state_dir (loop->site.site->state_dir, DNNEST_STATE_DIR, err) == 0)
+        return 0;
+    if (!loop->options->goes_on)
+        return -1;
+    dn_log (DN_LOG_ERROR, "%s", err->text);
+    return 0;
 }
 
 /* Load the configuration, and what both ways of running need. */
@@ -301,24 +278,7 @@ static enum dn_daemon_exit begin_loop (struct loop *loop,
     for (int i = 0; i < TASKS_MAX && tasks[i]; i++)
         if (add_turn (loop, tasks[i], err) < 0)
             return DN_DAEMON_BUG;
-    return DN_DAEMON_DONE;
-}
-
-/* Files are written into StateDir, unless nothing or another file is written. */
-static bool needs_state_dir (const struct dn_daemon *d)
-{
-    return !d->out && !d->store && !d->dry_run;
-}
-
-static int make_state_dir (const struct loop *loop, struct dn_err *err)
-{
-    if (!needs_state_dir (&loop->daemon)
-        || dn_put_state_dir (loop->site.site->state_dir, DNNEST_STATE_DIR, err) == 0)
-        return 0;
-    if (!loop->options->goes_on)
-        return -1;
-    dn_log (DN_LOG_ERROR, "%s", err->text);
-    return 0;
+    return make_state_dir (loop, err) < 0 ? DN_DAEMON_CONF : DN_DAEMON_DONE;
 }
 
 /* --- the configuration ------------------------------------------------------------ */
@@ -327,8 +287,13 @@ static int make_state_dir (const struct loop *loop, struct dn_err *err)
 static void reload (struct loop *loop, const struct dn_link_conf *conf)
 {
     struct dn_err err = {.code = DN_E_NONE};
+    struct timespec now = {0, 0};
 
-    notify_reloading ();
+    /* A manager that started it waits for READY=1 with a later time than this. */
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    tell ("RELOADING=1\nMONOTONIC_USEC=",
+          "%" PRId64,
+          (int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000);
     if (dn_daemon_site_load (&loop->site, conf, &err) < 0) {
         dn_ticks_error (err.text, (int64_t) time (NULL));
         dn_log (DN_LOG_ERROR, dn_say_daemon_conf_kept, err.text);
@@ -336,7 +301,7 @@ static void reload (struct loop *loop, const struct dn_link_conf *conf)
         loop->daemon.site = loop->site.site;
         dn_log (DN_LOG_INFO, dn_say_daemon_conf_loaded);
     }
-    tell ("READY=1");
+    tell ("READY=", "1");
 }
 
 /* Read what slurmctld says about itself, and reload where the rules depend on it. */
@@ -432,7 +397,7 @@ static void say_down (struct loop *loop)
     loop->retry_ms = loop->retry_ms == 0 ? RETRY_MIN_MS : loop->retry_ms * 2;
     if (loop->retry_ms > RETRY_MAX_MS)
         loop->retry_ms = RETRY_MAX_MS;
-    notify_status (dn_say_daemon_status_down);
+    tell ("STATUS=", dn_say_daemon_status_down);
 }
 
 static void say_up (struct loop *loop)
@@ -444,7 +409,7 @@ static void say_up (struct loop *loop)
     loop->said_down = false;
     loop->retry_ms = 0;
     dn_ticks.status.up = true;
-    notify_status (dn_say_daemon_status_up, dn_ticks.total[DN_TICK_EXTENSIONS]);
+    tell ("STATUS=", dn_say_daemon_status_up, dn_ticks.total[DN_TICK_EXTENSIONS]);
 }
 
 static void do_round (struct loop *loop)
@@ -496,9 +461,11 @@ static void wait_for_round (struct loop *loop)
     while (!end_asked) {
         int64_t left_ms = end_ms - dn_monotonic_ms ();
 
-        tell ("WATCHDOG=1");
-        if (signals_reload () || dn_daemon_site_is_old (&loop->site, NULL))
+        tell ("WATCHDOG=", "1");
+        if (reload_asked || dn_daemon_site_is_old (&loop->site, NULL)) {
+            reload_asked = 0;
             reload (loop, NULL);
+        }
         if (left_ms <= 0)
             return;
         signals_wait (left_ms < step ? left_ms : step);
@@ -521,7 +488,7 @@ static void leave (struct loop *loop)
 {
     struct dn_err err = {.code = DN_E_NONE};
 
-    tell ("STOPPING=1");
+    tell ("STOPPING=", "1");
     loop->daemon.now_s = dn_link_now (loop->daemon.link);
     for (int i = 0; i < loop->n_turns; i++)
         if (loop->turns[i].task->leave
@@ -540,8 +507,6 @@ enum dn_daemon_exit dn_loop_run (const struct dn_loop_options *options,
     struct dn_err err = {.code = DN_E_NONE};
     enum dn_daemon_exit rc = begin_loop (&loop, options, tasks, &err);
 
-    if (rc == DN_DAEMON_DONE && make_state_dir (&loop, &err) < 0)
-        rc = DN_DAEMON_CONF;
     if (rc == DN_DAEMON_DONE && signals_begin (options->leave_s, &err) < 0)
         rc = DN_DAEMON_BUG;
     if (rc != DN_DAEMON_DONE) {
@@ -550,7 +515,7 @@ enum dn_daemon_exit dn_loop_run (const struct dn_loop_options *options,
     }
     dn_ticks_begin (options->name, loop.site.site->state_dir, (int64_t) time (NULL));
     dn_log (DN_LOG_INFO, dn_say_daemon_started, options->name, PACKAGE_VERSION);
-    tell ("READY=1");
+    tell ("READY=", "1");
     while (!end_asked) {
         do_round (&loop);
         wait_for_round (&loop);
@@ -569,8 +534,6 @@ enum dn_daemon_exit dn_loop_once (const struct dn_loop_options *options,
     enum dn_daemon_exit rc = begin_loop (&loop, options, tasks, &err);
     bool alone = task->alone;
 
-    if (rc == DN_DAEMON_DONE && make_state_dir (&loop, &err) < 0)
-        rc = DN_DAEMON_CONF;
     loop.daemon.once = true;
     if (rc == DN_DAEMON_DONE && !alone && !dn_link_is_up (loop.daemon.link)) {
         dn_err_set (&err, DN_E_TIME, dn_say_err_down);
