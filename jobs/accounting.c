@@ -173,8 +173,7 @@ static int64_t exit_of (const char *text)
     return dn_int_read (code, "code", 0, 255, &status, NULL) == 0 ? status : DN_UNSET;
 }
 
-/* The next "name=count" of a text of TRES with that count. False at its end. */
-static bool next_tres (struct dn_span *rest, struct dn_span *name, int64_t *count)
+bool dn_tres_next (struct dn_span *rest, struct dn_span *name, int64_t *count)
 {
     struct dn_span piece;
 
@@ -187,13 +186,13 @@ static bool next_tres (struct dn_span *rest, struct dn_span *name, int64_t *coun
     return false;
 }
 
-static int64_t tres_count (const char *text, const char *wanted)
+int64_t dn_tres_count (const char *text, const char *wanted)
 {
     struct dn_span rest = dn_span_of (text);
     struct dn_span name;
     int64_t count;
 
-    while (next_tres (&rest, &name, &count))
+    while (dn_tres_next (&rest, &name, &count))
         if (dn_span_is (name, wanted))
             return count;
     return DN_UNSET;
@@ -236,8 +235,8 @@ static void take_gpus (struct dn_accounting *a, const char *text)
 
     a->gpu[0] = '\0';
     job->gpu = a->gpu;
-    job->gpus = tres_count (text, "gres/gpu");
-    while (next_tres (&rest, &name, &count)) {
+    job->gpus = dn_tres_count (text, "gres/gpu");
+    while (dn_tres_next (&rest, &name, &count)) {
         /* Of a job with several types, that of which it has most. */
         if (name.len <= len || memcmp (name.text, prefix, len) != 0 || count <= typed)
             continue;
@@ -299,7 +298,7 @@ static void begin_job (struct dn_accounting *a, char *const at[])
     take_state (a, at[AT_STATE]);
     job->exit_code = exit_of (at[AT_EXIT]);
     job->nodes = at[AT_TRES][0] != '\0' ? count_of (at[AT_NODES]) : 0;
-    job->cpus = at[AT_TRES][0] != '\0' ? tres_count (at[AT_TRES], "cpu") : 0;
+    job->cpus = at[AT_TRES][0] != '\0' ? dn_tres_count (at[AT_TRES], "cpu") : 0;
     dn_first_host (at[AT_HOSTS], &host);
     job->host = a->host;
     take_gpus (a, at[AT_TRES]);
@@ -402,7 +401,7 @@ int dn_accounting_feed (struct dn_accounting *a,
         char c = piece.text[i];
 
         if (record->len + 2 >= sizeof (record->text))
-            return dn_err_set (err, DN_E_LIMIT, dn_say_err_accounting_long);
+            return dn_refuse (err, accounting_long);
         if (c == '\n') {
             int rc = end_line (a);
 

@@ -40,6 +40,12 @@ struct dn_accounted {
 /* A value other than 0 ends the reading and is returned. */
 typedef int (*dn_accounted_f) (void *to, const struct dn_accounted *job);
 
+/* The next "name=count" of a text of TRES, which is cut off. False at its end. */
+bool dn_tres_next (struct dn_span *rest, struct dn_span *name, int64_t *count);
+
+/* The count of that name; DN_UNSET: the text has none. */
+int64_t dn_tres_count (const char *text, const char *wanted);
+
 struct dn_accounting;
 
 /* 'delimiter' is copied and cut. NULL: no memory; freed with dn_accounting_free (). */

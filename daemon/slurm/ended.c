@@ -20,14 +20,12 @@
 #include <sys/wait.h>
 
 #include "base/messages.h"
+#include "jobs/accounting.h"
 #include "slurm/link_parts.h"
 
-/* Exported by libslurm, in no public header. */
-extern slurm_conf_t slurm_conf;
-
 /* Numbers of TRES that do not depend on the cluster. */
-#define TRES_CPU 1
-#define TRES_MEM 2
+#define TRES_CPU "1"
+#define TRES_MEM "2"
 
 #define LIST_TEXT_MAX 1024
 
@@ -98,16 +96,10 @@ static void free_names (struct names *names)
     *names = (struct names){.n = 0};
 }
 
-static int add_qos (struct names *names, void *record, struct dn_err *err)
+static int add_gpu (struct names *names,
+                    const slurmdb_tres_rec_t *tres,
+                    struct dn_err *err)
 {
-    const slurmdb_qos_rec_t *qos = record;
-
-    return add_name (names, qos->id, qos->name, err);
-}
-
-static int add_gpu (struct names *names, void *record, struct dn_err *err)
-{
-    const slurmdb_tres_rec_t *tres = record;
     const char *name = tres->name ? tres->name : "";
 
     if (!tres->type || strcmp (tres->type, "gres") != 0)
@@ -116,22 +108,6 @@ static int add_gpu (struct names *names, void *record, struct dn_err *err)
         return add_name (names, tres->id, "", err);
     return strncmp (name, "gpu:", 4) == 0 ? add_name (names, tres->id, name + 4, err)
                                           : 0;
-}
-
-/* Add all records of an answer, and free it. */
-static int take_names (struct xlist *answer,
-                       int (*add) (struct names *, void *, struct dn_err *),
-                       struct names *names,
-                       struct dn_err *err)
-{
-    void *record;
-    int rc = 0;
-
-    DN_LINK_EACH (record, answer)
-        if (rc == 0)
-            rc = add (names, record, err);
-    slurm_list_destroy (answer);
-    return rc;
 }
 
 static void disconnect (struct ended *ended)
@@ -148,8 +124,11 @@ static int connect_dbd (struct ended *ended, struct dn_err *err)
 {
     slurmdb_qos_cond_t qos_cond;
     slurmdb_tres_cond_t tres_cond;
+    const slurmdb_qos_rec_t *qos;
+    const slurmdb_tres_rec_t *tres;
     uint16_t persistent = 0;
     struct xlist *answer;
+    int rc = 0;
 
     memset (&qos_cond, 0, sizeof (qos_cond));
     slurmdb_init_tres_cond (&tres_cond, 0);
@@ -161,13 +140,19 @@ static int connect_dbd (struct ended *ended, struct dn_err *err)
     answer = slurmdb_qos_get (ended->connection, &qos_cond);
     if (!answer)
         return fail ("QOS", err);
-    if (take_names (answer, add_qos, &ended->qos, err) < 0)
-        return -1;
+    DN_LINK_EACH (qos, answer)
+        rc = rc < 0 ? rc : add_name (&ended->qos, qos->id, qos->name, err);
+    slurm_list_destroy (answer);
+    if (rc < 0)
+        return rc;
     errno = 0;
     answer = slurmdb_tres_get (ended->connection, &tres_cond);
     if (!answer)
         return fail ("TRES", err);
-    return take_names (answer, add_gpu, &ended->gpus, err);
+    DN_LINK_EACH (tres, answer)
+        rc = rc < 0 ? rc : add_gpu (&ended->gpus, tres, err);
+    slurm_list_destroy (answer);
+    return rc;
 }
 
 /* --- a job as a plain struct ----------------------------------------------------- */
@@ -193,43 +178,19 @@ static const char *state_of (uint32_t state)
     return state >= JOB_COMPLETE && state <= JOB_OOM ? dn_link_state (state) : "";
 }
 
-/* The next "id=count" of a text of TRES. False at its end. */
-static bool next_tres (struct dn_span *rest, int64_t *id, int64_t *count)
-{
-    struct dn_span piece;
-
-    while ((piece = dn_span_cut (rest, ",")).text) {
-        struct dn_span name = dn_span_cut (&piece, "=");
-
-        if (piece.text && dn_int_read (name, "id", 0, UINT32_MAX, id, NULL) == 0
-            && dn_int_read (piece, "count", 0, INT64_C (1) << 60, count, NULL) == 0)
-            return true;
-    }
-    return false;
-}
-
-static int64_t tres_count (const char *text, int64_t wanted)
-{
-    struct dn_span rest = dn_span_of (text_of (text));
-    int64_t id;
-    int64_t count;
-
-    while (next_tres (&rest, &id, &count))
-        if (id == wanted)
-            return count;
-    return DN_UNSET;
-}
-
 /* Type and number of the GPUs of an allocation. */
 static void take_gpus (const struct ended *ended, const char *text, struct made *made)
 {
-    struct dn_span rest = dn_span_of (text_of (text));
+    struct dn_span rest = dn_span_of (text);
+    struct dn_span name;
     int64_t typed = 0;
-    int64_t id;
     int64_t count;
 
-    while (next_tres (&rest, &id, &count)) {
-        const struct named *gpu = find_name (&ended->gpus, (uint32_t) id);
+    while (dn_tres_next (&rest, &name, &count)) {
+        int64_t id;
+        const struct named *gpu = dn_int_read (name, "id", 0, UINT32_MAX, &id, NULL) < 0
+                                      ? NULL
+                                      : find_name (&ended->gpus, (uint32_t) id);
 
         if (!gpu || count <= 0)
             continue;
@@ -320,7 +281,8 @@ static void take_steps (struct xlist *steps, struct dn_finished *job)
 
     DN_LINK_EACH (step, steps) {
         double nodes = step->nnodes > 0 && step->nnodes != NO_VAL ? step->nnodes : 1;
-        int64_t bytes = tres_count (step->stats.tres_usage_in_tot, TRES_MEM);
+        int64_t bytes =
+            dn_tres_count (text_of (step->stats.tres_usage_in_tot), TRES_MEM);
         double gb = (double) bytes / DN_GIB / nodes;
 
         cpu_s += (double) step->tot_cpu_sec + 1e-6 * (double) step->tot_cpu_usec;
@@ -379,15 +341,15 @@ static void make_job (const struct ended *ended,
 #endif
     if (from->tres_alloc_str && from->tres_alloc_str[0] != '\0') {
         job->nodes = dn_link_number (from->alloc_nodes);
-        job->cpus = tres_count (from->tres_alloc_str, TRES_CPU);
-        mem_mb = tres_count (from->tres_alloc_str, TRES_MEM);
+        job->cpus = dn_tres_count (from->tres_alloc_str, TRES_CPU);
+        mem_mb = dn_tres_count (from->tres_alloc_str, TRES_MEM);
         job->mem_gb = mem_mb > 0 ? (double) mem_mb / 1024 : NAN;
     } else {
         job->nodes = job->cpus = 0; /* it never ran; the record has what it asked for */
     }
     dn_first_host (text_of (from->nodes), &host);
     job->host = made->host;
-    take_gpus (ended, from->tres_alloc_str, made);
+    take_gpus (ended, text_of (from->tres_alloc_str), made);
     take_steps (from->steps, job);
 }
 
@@ -468,7 +430,7 @@ static int read_ended (void *self,
     int rc;
 
     if (ask (&asked, cluster, period) < 0)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "slurmdbd");
+        return dn_refuse (err, no_memory_for, "slurmdbd");
     if (!ended->connection && connect_dbd (ended, err) < 0) {
         disconnect (ended);
         return -1;
@@ -499,7 +461,7 @@ int dn_ended_open (struct dn_source *source, struct dn_err *err)
     struct ended *ended = calloc (1, sizeof (*ended));
 
     if (!ended)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "slurmdbd");
+        return dn_refuse (err, no_memory_for, "slurmdbd");
     *source = (struct dn_source){
         .name = "slurmdbd", .self = ended, .read = read_ended, .close = close_ended};
     return 0;
