@@ -132,11 +132,9 @@ FREE = ("empty", "scalar_tensor", "lift", "sym_size", "local_scalar_dense", "set
 
 def storage_of(tensor):
     """The storage that a tensor is a view of; an object that keeps it alive."""
-    try:
+    if hasattr(tensor, "untyped_storage"):
         return tensor.untyped_storage()
-    except AttributeError:  # before torch 2.0
-        return tensor.storage()._storage if hasattr(tensor.storage(), "_storage") \
-            else tensor.storage()
+    return tensor.storage()._storage  # before torch 2.0
 
 
 def storage_key(tensor):
@@ -287,20 +285,24 @@ class Run(TorchDispatchMode):
         ins = [self.ref(t) for t in tensors_in((args, kwargs))]
         keys = {storage_key(t) for t in tensors_in((args, kwargs))}
         out = as_a_gpu_lays_it_out(func, args, self.call(func, args, kwargs))
-        outs = []
-        for tensor in tensors_in(out):
-            outs.append(Ref(self.token_of(tensor, storage_key(tensor) not in keys),
-                            tuple(tensor.shape), tensor.is_floating_point()))
-        view = bool(outs) and not writes(func._schema) \
-            and {r.token for r in outs} <= {r.token for r in ins}
+        self.note(func, args, kwargs, ins, self.made(out, keys))
+        return out
+
+    def made(self, out, keys):
+        """The tensors of a result; 'keys' are those of the storages of the arguments."""
+        return [Ref(self.token_of(t, storage_key(t) not in keys), tuple(t.shape),
+                    t.is_floating_point()) for t in tensors_in(out)]
+
+    def note(self, func, args, kwargs, ins, outs):
+        """Add the operator."""
         raw = make_raw(func, args, kwargs, ins, outs)
-        raw.view = view
+        raw.view = bool(outs) and not writes(func._schema) \
+            and {r.token for r in outs} <= {r.token for r in ins}
         if raw.kind in ("layernorm", "groupnorm") and not args[0].is_contiguous():
             # Its kernel makes an internal copy, which the dispatcher does not see.
             self.add(Raw("contiguous", "copy", ins[:1], [Ref(self.new_token(),
                                                              ins[0].shape)]))
         self.add(raw)
-        return out
 
     def to_meta(self, func, args, kwargs):
         """The arguments with meta tensors in the place of real ones, if one is on meta.
@@ -2120,9 +2122,7 @@ def work_of(op):
     kind = op["op"]
     if kind == "other":
         return op["flops"]
-    if kind == "linear":
-        return 2 * math.prod(out) * ins[0][-1]
-    if kind == "matmul":
+    if kind in ("linear", "matmul"):
         return 2 * math.prod(out) * ins[0][-1]
     if kind == "attention":
         return 4 * math.prod(ins[0]) * ins[1][-2]
@@ -2167,13 +2167,18 @@ def trainer_keys(args, state):
         keys["checkpointing"] = "full"
     if getattr(args, "torch_compile", False):
         keys["compile"] = 1
-    zero = getattr(getattr(args, "hf_deepspeed_config", None), "config", {}).get(
-        "zero_optimization", {}).get("stage")
-    if zero in (1, 2, 3):
-        keys["parallel"] = "zero%d" % zero
-    elif getattr(args, "fsdp", None):
-        keys["parallel"] = "fsdp"
+    keys.update(parallel_keys(getattr(args, "hf_deepspeed_config", None),
+                              getattr(args, "fsdp", None)))
     return keys
+
+
+def parallel_keys(deepspeed, fsdp):
+    """The key 'parallel' by what has a configuration of DeepSpeed, else by FSDP."""
+    config = getattr(deepspeed, "config", None) or {}
+    stage = config.get("zero_optimization", {}).get("stage")
+    if stage in (1, 2, 3):
+        return {"parallel": "zero%d" % stage}
+    return {"parallel": "fsdp"} if fsdp else {}
 
 
 # Precisions of Lightning.
@@ -2201,12 +2206,8 @@ def lightning_keys(trainer, module):
     elif trainer.max_epochs and trainer.max_epochs > 0:
         keys["epochs"] = trainer.max_epochs
     strategy = type(trainer.strategy).__name__
-    config = getattr(trainer.strategy, "config", None) or {}
-    stage = config.get("zero_optimization", {}).get("stage")
-    if "DeepSpeed" in strategy and stage in (1, 2, 3):
-        keys["parallel"] = "zero%d" % stage
-    elif "FSDP" in strategy:
-        keys["parallel"] = "fsdp"
+    keys.update(parallel_keys(trainer.strategy if "DeepSpeed" in strategy else None,
+                              "FSDP" in strategy))
     return keys
 
 

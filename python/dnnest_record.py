@@ -311,19 +311,12 @@ class Record(export.Run):
             # Another type or place of the same: the precision stands for it.
             self.tokens[export.storage_key(made[0])] = ins[0].token
             return True
-        outs = [export.Ref(self.token_of(t, export.storage_key(t) not in keys),
-                           tuple(t.shape), t.is_floating_point()) for t in made]
+        outs = self.made(made, keys)
         for ref in outs:
             (self.grown.add if grows else self.grown.discard)(ref.token)
             if any(r.grad for r in ins):
                 self.graded.add(ref.token)
-        raw = export.make_raw(func, args, kwargs, ins, outs)
-        raw.view = bool(outs) and not export.writes(func._schema) \
-            and {r.token for r in outs} <= {r.token for r in ins}
-        if raw.kind in ("layernorm", "groupnorm") and not args[0].is_contiguous():
-            self.add(export.Raw("contiguous", "copy", ins[:1],
-                                [export.Ref(self.new_token(), ins[0].shape)]))
-        self.add(raw)
+        self.note(func, args, kwargs, ins, outs)
         return True
 
     def pack(self, tensor):
