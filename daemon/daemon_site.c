@@ -29,7 +29,7 @@ static int copy_rules (const struct dn_link_conf *conf,
     if (rules->slurmctld_parameters && rules->scheduler_parameters)
         return 0;
     free_rules (rules);
-    return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "site");
+    return dn_refuse (err, no_memory_for, "site");
 }
 
 static bool is_same (const struct dn_slurm_rules *rules,

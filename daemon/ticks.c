@@ -165,7 +165,7 @@ static int put (const char *dir, const char *ending, char *text, struct dn_err *
 
     path_in (dir, ending, path);
     if (!owned)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path);
+        return dn_refuse (err, no_memory_for, path);
     return dn_put_file (path, dn_span_of (owned), err);
 }
 

@@ -105,20 +105,7 @@ bool dn_finished_memory_killed (const struct dn_finished *job)
 /* A job that fails within this time has not begun its work: an error of its start. */
 #define EARLY_S 300
 
-static const char *const outcome_names[] = {
-    [DN_OUTCOME_UNKNOWN] = "unknown",
-    [DN_OUTCOME_COMPLETED] = "completed",
-    [DN_OUTCOME_FAILED_EARLY] = "failed_early",
-    [DN_OUTCOME_FAILED] = "failed",
-    [DN_OUTCOME_OUT_OF_MEMORY] = "out_of_memory",
-    [DN_OUTCOME_LIMIT_OURS] = "limit_ours",
-    [DN_OUTCOME_LIMIT_USER] = "limit_user",
-    [DN_OUTCOME_DEADLINE] = "deadline",
-    [DN_OUTCOME_PREEMPTED] = "preempted",
-    [DN_OUTCOME_REQUEUED] = "requeued",
-    [DN_OUTCOME_NODE_FAILURE] = "node_failure",
-    [DN_OUTCOME_CANCELLED] = "cancelled",
-};
+static const char *const outcome_names[] = {DN_OUTCOMES (DN_ENUM_WORD)};
 const struct dn_names dn_outcome_names = DN_NAMES (outcome_names, DN_N_OUTCOMES);
 
 /* What Slurm's states say alone. */

@@ -95,21 +95,28 @@ int64_t dn_finished_waits_from (const struct dn_finished *job);
  * work. At least: the work would have taken longer. Nothing: the run time says nothing
  * about the work.
  */
+/* clang-format off */
+#define DN_OUTCOMES(ROW)                                                               \
+    ROW (OUTCOME_UNKNOWN, "unknown")                                                   \
+    ROW (OUTCOME_COMPLETED, "completed") /* exact */                                   \
+    /* with an error in the first minutes: nothing */                                  \
+    ROW (OUTCOME_FAILED_EARLY, "failed_early")                                         \
+    ROW (OUTCOME_FAILED, "failed") /* with an error later: nothing */                  \
+    /* of the host, or of the GPU: nothing of the time */                              \
+    ROW (OUTCOME_OUT_OF_MEMORY, "out_of_memory")                                       \
+    /* killed at a limit below the user's own: at least */                             \
+    ROW (OUTCOME_LIMIT_OURS, "limit_ours")                                             \
+    /* killed at the user's own limit: at least */                                     \
+    ROW (OUTCOME_LIMIT_USER, "limit_user")                                             \
+    ROW (OUTCOME_DEADLINE, "deadline") /* at least */                                  \
+    ROW (OUTCOME_PREEMPTED, "preempted") /* at least */                                \
+    ROW (OUTCOME_REQUEUED, "requeued") /* started again later: nothing */              \
+    ROW (OUTCOME_NODE_FAILURE, "node_failure") /* nothing */                           \
+    ROW (OUTCOME_CANCELLED, "cancelled") /* at least, if it ran */
 enum dn_outcome {
-    DN_OUTCOME_UNKNOWN,
-    DN_OUTCOME_COMPLETED,     /* exact */
-    DN_OUTCOME_FAILED_EARLY,  /* with an error in the first minutes: nothing */
-    DN_OUTCOME_FAILED,        /* with an error later: nothing */
-    DN_OUTCOME_OUT_OF_MEMORY, /* of the host, or of the GPU: nothing of the time */
-    DN_OUTCOME_LIMIT_OURS,    /* killed at a limit below the user's own: at least */
-    DN_OUTCOME_LIMIT_USER,    /* killed at the user's own limit: at least */
-    DN_OUTCOME_DEADLINE,      /* at least */
-    DN_OUTCOME_PREEMPTED,     /* at least */
-    DN_OUTCOME_REQUEUED,      /* started again later: nothing */
-    DN_OUTCOME_NODE_FAILURE,  /* nothing */
-    DN_OUTCOME_CANCELLED,     /* at least, if it ran */
-    DN_N_OUTCOMES
+    DN_OUTCOMES (DN_ENUM_CONSTANT) DN_N_OUTCOMES
 };
+/* clang-format on */
 
 extern const struct dn_names dn_outcome_names;
 

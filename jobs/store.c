@@ -25,7 +25,7 @@ struct dn_store *dn_store_open (const char *path, bool adding, struct dn_err *er
     struct dn_store *store = calloc (1, sizeof (*store));
 
     if (!store) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        dn_refuse (err, no_memory);
         return NULL;
     }
     /* The tables are made at once. Later transactions begin when there is a row. */
@@ -124,7 +124,7 @@ static int prepare_adding (struct dn_store *store, struct dn_err *err)
             dn_buf_add (&buf, "excluded.%s", name);
     }
     if (buf.cut)
-        return dn_err_set (err, DN_E_BUG, dn_say_err_sql_long);
+        return dn_refuse (err, sql_long);
     return sqlite3_prepare_v2 (store->db.sql, sql, -1, &store->add, NULL) == SQLITE_OK
                ? 0
                : fail (store, err);
@@ -138,10 +138,9 @@ static int bind_count (struct dn_store *store, int i, int64_t count, struct dn_e
     if (count == DN_UNSET && !dn_store_is_never_null (i))
         return SQLITE_OK;
     if (count < 0 && (dn_store_is_key (i) || i == DN_FINISHED_AT_end_s))
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_column_unknown, name);
+        return dn_refuse (err, column_unknown, name);
     if (count < DN_UNLIMITED)
-        return dn_err_set (
-            err, DN_E_RANGE, dn_say_err_column_count, name, (long long) count);
+        return dn_refuse (err, column_count, name, (long long) count);
     return sqlite3_bind_int64 (store->add, i + 1, count);
 }
 
@@ -150,12 +149,8 @@ static int bind_real (struct dn_store *store, int i, double value, struct dn_err
     if (isnan (value))
         return SQLITE_OK;
     if (value < 0 || value > DN_STORE_REAL_MAX)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           dn_say_err_column_range,
-                           dn_finished_columns[i].name,
-                           value,
-                           DN_STORE_REAL_MAX);
+        return dn_refuse (
+            err, column_range, dn_finished_columns[i].name, value, DN_STORE_REAL_MAX);
     return sqlite3_bind_double (store->add, i + 1, value);
 }
 
@@ -169,12 +164,8 @@ static int bind_text (struct dn_store *store,
     if (len == 0 && !dn_store_is_never_null (i))
         return SQLITE_OK;
     if (len > DN_STORE_TEXT_MAX)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           dn_say_err_column_long,
-                           dn_finished_columns[i].name,
-                           len,
-                           DN_STORE_TEXT_MAX);
+        return dn_refuse (
+            err, column_long, dn_finished_columns[i].name, len, DN_STORE_TEXT_MAX);
     return sqlite3_bind_text (store->add, i + 1, text, (int) len, SQLITE_TRANSIENT);
 }
 

@@ -51,22 +51,15 @@ static void close_fd (const int *fd)
 static int check_owner (const struct stat *st, uid_t folder, struct dn_err *err)
 {
     if (!S_ISREG (st->st_mode))
-        return dn_err_set (err, DN_E_IO, dn_say_err_store_kind);
+        return dn_refuse (err, store_kind);
     if (st->st_uid != geteuid () && st->st_uid != 0 && st->st_uid != folder)
-        return dn_err_set (err,
-                           DN_E_IO,
-                           dn_say_err_store_owner,
-                           (unsigned long) st->st_uid,
-                           (unsigned long) geteuid ());
+        return dn_refuse (
+            err, store_owner, (unsigned long) st->st_uid, (unsigned long) geteuid ());
     if (st->st_mode & (S_IWGRP | S_IWOTH))
-        return dn_err_set (
-            err, DN_E_IO, dn_say_err_store_mode, (unsigned) (st->st_mode & 07777));
+        return dn_refuse (err, store_mode, (unsigned) (st->st_mode & 07777));
     if (st->st_size > DN_STORE_FILE_MAX)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           dn_say_err_store_size,
-                           (long long) st->st_size,
-                           (long long) DN_STORE_FILE_MAX);
+        return dn_refuse (
+            err, store_size, (long long) st->st_size, (long long) DN_STORE_FILE_MAX);
     return 0;
 }
 
@@ -81,9 +74,9 @@ static int check_header (int fd, bool adding, struct dn_err *err)
     if (n == 0 && adding)
         return 0;
     if (n < HEADER_LEN || memcmp (header, MAGIC, MAGIC_LEN) != 0)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_store_other);
+        return dn_refuse (err, store_other);
     if (header[AT_JOURNAL] != ROLLBACK || header[AT_JOURNAL + 1] != ROLLBACK)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_store_wal);
+        return dn_refuse (err, store_wal);
     return 0;
 }
 
@@ -117,7 +110,7 @@ static int check_file (const char *path,
     if (fd < 0 && errno == ENOENT && adding)
         fd = create (path, flags, folder);
     if (fd < 0 && errno == ELOOP)
-        return dn_err_set (err, DN_E_IO, dn_say_err_store_link);
+        return dn_refuse (err, store_link);
     if (fd < 0 || fstat (fd, st) < 0)
         return fail_errno (err);
     return check_owner (st, folder, err) < 0 ? -1 : check_header (fd, adding, err);
@@ -132,7 +125,7 @@ static int check_journal (const char *path, uid_t folder, struct dn_err *err)
 
     dn_buf_add (&buf, "%s-journal", path);
     if (buf.cut)
-        return dn_err_set (err, DN_E_LIMIT, dn_say_err_store_path);
+        return dn_refuse (err, store_path);
     if (lstat (name, &st) < 0)
         return errno == ENOENT ? 0 : fail_errno (err);
     return check_owner (&st, folder, err) < 0
@@ -156,15 +149,14 @@ static int find_path (const char *path,
     struct stat st;
 
     if (!folder)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     if (!realpath (folder, real) || stat (real, &st) < 0)
         return fail_errno (err);
     if (st.st_mode & S_IWOTH)
-        return dn_err_set (
-            err, DN_E_IO, dn_say_err_store_folder, (unsigned) (st.st_mode & 07777));
+        return dn_refuse (err, store_folder, (unsigned) (st.st_mode & 07777));
     *owner = st.st_uid;
     dn_buf_add (&buf, "%s/%s", strcmp (real, "/") == 0 ? "" : real, name);
-    return buf.cut ? dn_err_set (err, DN_E_LIMIT, dn_say_err_store_path) : 0;
+    return buf.cut ? dn_refuse (err, store_path) : 0;
 }
 
 /* --- SQLite ---------------------------------------------------------------------- */
@@ -175,16 +167,13 @@ int dn_sql_fail (sqlite3 *db, struct dn_err *err)
 
     switch (sqlite3_errcode (db) & 0xff) {
     case SQLITE_NOMEM:
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           dn_say_err_store_heap,
-                           (long long) (DN_SQL_MEMORY_MAX >> 20));
+        return dn_refuse (err, store_heap, (long long) (DN_SQL_MEMORY_MAX >> 20));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return dn_err_set (err, DN_E_IO, dn_say_err_store_busy, DN_SQL_BUSY_MS / 1000);
+        return dn_refuse (err, store_busy, DN_SQL_BUSY_MS / 1000);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_store_damaged, text);
+        return dn_refuse (err, store_damaged, text);
     default:
         return dn_err_set (err, DN_E_IO, "%s", text);
     }
@@ -258,8 +247,7 @@ static int harden (struct dn_store_db *db, bool adding, struct dn_err *err)
     for (size_t i = 0; i < DN_N_ELEMENTS (switches); i++)
         if (sqlite3_db_config (db->sql, switches[i].what, switches[i].value, NULL)
             != SQLITE_OK)
-            return dn_err_set (
-                err, DN_E_IO, dn_say_err_store_sqlite, sqlite3_libversion ());
+            return dn_refuse (err, store_sqlite, sqlite3_libversion ());
     sqlite3_hard_heap_limit64 (DN_SQL_MEMORY_MAX);
     if (sqlite3_busy_timeout (db->sql, DN_SQL_BUSY_MS) != SQLITE_OK
         || sqlite3_exec (db->sql, pragmas, NULL, NULL, NULL) != SQLITE_OK)
@@ -313,7 +301,7 @@ static int make_tables (sqlite3 *db, struct dn_err *err)
         "CREATE INDEX jobs_name ON jobs (job); "
         "CREATE TABLE collected (source TEXT PRIMARY KEY, until_s INTEGER NOT NULL)");
     if (buf.cut)
-        return dn_err_set (err, DN_E_BUG, dn_say_err_sql_long);
+        return dn_refuse (err, sql_long);
     return dn_sql_run (db, sql, err);
 }
 
@@ -348,7 +336,7 @@ static int compare (sqlite3 *db, sqlite3 *made, struct dn_err *err)
     else if (rc_want != SQLITE_OK && rc_want != SQLITE_ROW && rc_want != SQLITE_DONE)
         dn_sql_fail (made, err);
     else if (!same)
-        dn_err_set (err, DN_E_SYNTAX, dn_say_err_store_tables);
+        dn_refuse (err, store_tables);
     sqlite3_finalize (list);
     sqlite3_finalize (want);
     return same && rc == SQLITE_DONE && rc_want == SQLITE_DONE ? 0 : -1;
@@ -360,7 +348,7 @@ static int check_tables (sqlite3 *db, struct dn_err *err)
     int rc;
 
     if (sqlite3_open (":memory:", &made) != SQLITE_OK) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        dn_refuse (err, no_memory);
         rc = -1;
     } else {
         rc = make_tables (made, err);
@@ -381,13 +369,9 @@ static int schema_check (sqlite3 *db, struct dn_err *err)
         || ask (db, "; PRAGMA user_version", &version, err) < 0)
         return -1;
     if (application != APPLICATION_ID)
-        return dn_err_set (err, DN_E_SYNTAX, dn_say_err_store_program);
+        return dn_refuse (err, store_program);
     if (version != DN_STORE_VERSION)
-        return dn_err_set (err,
-                           DN_E_VERSION,
-                           dn_say_err_store_version,
-                           (long long) version,
-                           DN_STORE_VERSION);
+        return dn_refuse (err, store_version, (long long) version, DN_STORE_VERSION);
     return check_tables (db, err);
 }
 
@@ -442,8 +426,7 @@ static int open_sql (struct dn_store_db *db, const char *path, struct dn_err *er
     *db = (struct dn_store_db){.sql = NULL};
     if (sqlite3_open_v2 (path, &db->sql, flags, NULL) == SQLITE_OK)
         return 0;
-    return db->sql ? dn_sql_fail (db->sql, err)
-                   : dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+    return db->sql ? dn_sql_fail (db->sql, err) : dn_refuse (err, no_memory);
 }
 
 int dn_store_db_open (struct dn_store_db *db,
@@ -468,7 +451,7 @@ int dn_store_db_open (struct dn_store_db *db,
         return -1;
     if (lstat (whole, &after) < 0 || before.st_ino != after.st_ino
         || before.st_dev != after.st_dev)
-        return dn_err_set (err, DN_E_IO, dn_say_err_store_replaced);
+        return dn_refuse (err, store_replaced);
     return begin_first (db, adding, err);
 }
 

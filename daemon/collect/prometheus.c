@@ -215,7 +215,7 @@ static int set_url (CURL *curl, const char *url, const char *path, struct dn_err
         if (curl_easy_setopt (curl, CURLOPT_URL, whole) == CURLE_OK)
             return 0;
     }
-    return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "libcurl");
+    return dn_refuse (err, no_memory_for, "libcurl");
 }
 
 /* Did the server send all that it wanted to? */
@@ -269,7 +269,7 @@ int dn_http_get (const char *url,
     curl = curl_easy_init ();
     answer.text = calloc (1, max + 1);
     if (!curl || !answer.text) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "libcurl");
+        dn_refuse (err, no_memory_for, "libcurl");
     } else {
         set_options (curl, limit_s, &answer, reason);
         if (set_url (curl, url, path, err) == 0)
@@ -550,7 +550,7 @@ static int ask (const char *url,
     size_t len;
 
     if (!path)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "Prometheus");
+        return dn_refuse (err, no_memory_for, "Prometheus");
     buf = dn_buf_on (path, PATH_LEN);
     if (!dn_prometheus_query (expressions, job, &buf))
         return 0;
@@ -613,7 +613,7 @@ int dn_prometheus_measure (struct dn_measuring *measuring,
 
     measuring->n = 0;
     if (!list)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "Prometheus");
+        return dn_refuse (err, no_memory_for, "Prometheus");
     if (load_expressions (measuring->queries, &expressions, err) < 0
         || dn_store_until (store, MARK, &mark_s, err) < 0)
         return -1;

@@ -105,7 +105,7 @@ static int change_job (struct pass *pass,
     int rc = 0;
 
     if (!name)
-        return dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "revise");
+        return dn_refuse (pass->err, no_memory_for, "revise");
     if (pass->d->dry_run) {
         log_change (job, revision, true);
         return 0;

@@ -60,7 +60,7 @@ struct dn_link *dn_link_open (struct dn_err *err)
         return NULL;
     link = calloc (1, sizeof (*link));
     if (!link) {
-        dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "slurm");
+        dn_refuse (err, no_memory_for, "slurm");
         return NULL;
     }
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread uses the environment */

@@ -189,7 +189,7 @@ static int fill_all_qos (struct rows *rows, struct qos_ids *ids, struct dn_err *
     cluster->qos = calloc ((size_t) n + 1, sizeof (cluster->qos[0]));
     ids->ids = calloc ((size_t) n + 1, sizeof (ids->ids[0]));
     if (!cluster->qos || !ids->ids)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "QOS");
+        return dn_refuse (err, no_memory_for, "QOS");
     DN_LINK_EACH (from, list) {
         if (!from->name || from->name[0] == '\0')
             continue;
@@ -304,7 +304,7 @@ static int collect (struct assocs *assocs,
 
     assocs->by_id = calloc ((size_t) n + 1, sizeof (assocs->by_id[0]));
     if (!assocs->by_id)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "associations");
+        return dn_refuse (err, no_memory_for, "associations");
     DN_LINK_EACH (from, list) {
         struct scope group = group_scope (from);
         struct scope job = {.scope = DN_LIMIT_JOB, .counts = from->max_tres_ctld};
@@ -416,7 +416,7 @@ static int fill_assocs (struct rows *rows,
 
     rows->cluster->assocs = calloc ((size_t) n + 1, sizeof (rows->cluster->assocs[0]));
     if (!sorted || !rows->cluster->assocs)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "associations");
+        return dn_refuse (err, no_memory_for, "associations");
     for (int64_t i = 0; i < assocs->n; i++)
         if (assocs->by_id[i].kept)
             sorted[at++] = &assocs->by_id[i];

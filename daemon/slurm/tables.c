@@ -193,7 +193,7 @@ static int fill_partitions (const partition_info_msg_t *from,
     cluster->partitions =
         calloc ((size_t) from->record_count + 1, sizeof (cluster->partitions[0]));
     if (!cluster->partitions)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "partitions");
+        return dn_refuse (err, no_memory_for, "partitions");
     for (uint32_t i = 0; i < from->record_count; i++) {
         const partition_info_t *partition = &from->partition_array[i];
 
@@ -290,14 +290,14 @@ static int places_begin (struct places *places,
     places->sets = calloc (SETS_MAX, sizeof (places->sets[0]));
     places->n_sets = 1;
     if (!places->nodes || !places->of || !places->sets)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "nodes");
+        return dn_refuse (err, no_memory_for, "nodes");
     for (uint32_t i = 0; i < nodes->record_count; i++) {
         const char *name = nodes->node_array[i].name;
         int32_t n_before = places->names.n;
         int32_t number = name ? dn_interned_put (&places->names, name) : -1;
 
         if (name && number < 0)
-            return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "nodes");
+            return dn_refuse (err, no_memory_for, "nodes");
         if (number >= n_before) {
             places->nodes[number] = (int32_t) i;
             places->of[i].known = true;
@@ -354,7 +354,7 @@ static int place_partitions (struct places *places,
     dn_cleanup (dn_free_ptr) int32_t *larger = calloc (SETS_MAX, sizeof (larger[0]));
 
     if (!larger)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "partitions");
+        return dn_refuse (err, no_memory_for, "partitions");
     for (uint32_t i = 0; i < partitions->record_count; i++) {
         memset (larger, 0, SETS_MAX * sizeof (larger[0]));
         if (partitions->partition_array[i].name)

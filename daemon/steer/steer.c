@@ -273,7 +273,7 @@ static int read_cluster (struct pass *pass)
         return 0;
     pass->cluster = calloc (1, sizeof (*pass->cluster));
     if (!pass->cluster)
-        return dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "steer");
+        return dn_refuse (pass->err, no_memory_for, "steer");
     return dn_link_cluster (pass->d->link, pass->cluster, pass->err);
 }
 
@@ -343,7 +343,7 @@ static int move (struct pass *pass,
                          (double) pass->d->now_s,
                          (double) change.limit_s)
                < 0)
-        return dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "steer");
+        return dn_refuse (pass->err, no_memory_for, "steer");
     return rc < 0 ? -1 : 0;
 }
 

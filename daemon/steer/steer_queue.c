@@ -36,7 +36,7 @@ struct dn_steer_queue *dn_steer_queue_new (int64_t now_s, struct dn_err *err)
         return queue;
     }
     free (queue);
-    dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "steer");
+    dn_refuse (err, no_memory_for, "steer");
     return NULL;
 }
 
@@ -62,7 +62,7 @@ void dn_steer_queue_free (struct dn_steer_queue *queue)
 
 static int no_memory (struct dn_err *err)
 {
-    return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "steer");
+    return dn_refuse (err, no_memory_for, "steer");
 }
 
 /* --- nodes ------------------------------------------------------------------------ */

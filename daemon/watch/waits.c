@@ -101,7 +101,7 @@ void dn_waits_free (struct dn_waits *waits)
 
 static int no_memory (struct dn_err *err)
 {
-    return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "waits");
+    return dn_refuse (err, no_memory_for, "waits");
 }
 
 /* --- types ------------------------------------------------------------------------ */
@@ -215,7 +215,7 @@ int dn_waits_add_node (struct dn_waits *waits,
     for (int i = 0; i < gres.n_gpus && !failed; i++)
         failed = add_slot (waits, node, &gres.gpus[i]) < 0;
     if (failed)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "nodes");
+        return dn_refuse (err, no_memory_for, "nodes");
     waits->first[waits->names.n] = waits->n_slots;
     return 0;
 }

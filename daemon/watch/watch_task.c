@@ -89,7 +89,7 @@ static int read_cluster (struct dn_daemon *d,
     pass->cluster = calloc (1, sizeof (*pass->cluster));
     pass->waits = dn_waits_new ();
     if (!pass->cluster || !pass->waits)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "watch");
+        return dn_refuse (err, no_memory_for, "watch");
     pass->cluster->time_s = d->now_s;
     pass->cluster->accounts = names_scope (&d->site->policies, DN_SCOPE_ACCOUNT);
     if (set_needs (d, pass, err) < 0
@@ -115,14 +115,10 @@ static int write_snapshot (const struct dn_daemon *d,
     int rc;
 
     if (dn_cluster_write (cluster, dn_put_text_add, &text) != 0)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "snapshot");
+        return dn_refuse (err, no_memory_for, "snapshot");
     if (text.len > DN_STATE_FILE_MAX)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           dn_say_err_member_size,
-                           "snapshot",
-                           text.len,
-                           (size_t) DN_STATE_FILE_MAX);
+        return dn_refuse (
+            err, member_size, "snapshot", text.len, (size_t) DN_STATE_FILE_MAX);
     rc = dn_output_write (&text, d, DN_CLUSTER_FILE, err);
     if (rc > 0)
         dn_tick (DN_TICK_SNAPSHOTS);

@@ -470,7 +470,7 @@ static int begin_apps (struct making *m)
     if (apps)
         apps->types = calloc (DN_APP_TYPES_MAX, sizeof (*apps->types));
     if (!apps || !apps->types || !m->known)
-        return dn_err_set (m->err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (m->err, no_memory);
     apps->time_s = m->build->now_s;
     apps->by_account = m->build->by_account;
     dn_span_copy (dn_span_of (m->build->bundle),

@@ -51,7 +51,7 @@ static int write_line (const char *state_dir,
 
     if (!text || dn_put_text_add (&whole, text, strlen (text)) < 0
         || dn_put_text_add (&whole, "\n", 1) < 0)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, path.text);
+        return dn_refuse (err, no_memory_for, path.text);
     return dn_put_append (
         path.text, state_dir, (struct dn_span){whole.text, whole.len}, err);
 }
@@ -66,7 +66,7 @@ static int log_event (const struct dn_site *site,
 
     if (!line || dn_json_put_number (line, "time", now_s) < 0
         || dn_json_put_text (line, "event", event) < 0)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     if (learned) {
         dn_json_put_number (line, "rows", learned->n_rows);
         dn_json_put_number (line, "apps", learned->n_apps);

@@ -446,7 +446,7 @@ int dn_known_note (struct dn_known_list *list,
         return 0;
     text = strdup (job->captured);
     if (!text)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     free (list->captured);
     list->captured = text;
     list->end_s = job->end_s;

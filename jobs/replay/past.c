@@ -77,7 +77,7 @@ void dn_past_free (struct dn_past *past)
 
 static int no_memory (struct dn_err *err)
 {
-    return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+    return dn_refuse (err, no_memory);
 }
 
 /* --- applications ----------------------------------------------------------------- */

@@ -70,7 +70,7 @@ static int write_comment (const struct dn_finished *row,
         return 0;
     rebuilt->comment = malloc (size);
     if (!rebuilt->comment)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     snprintf (rebuilt->comment,
               size,
               "dnnest:%s%s%s%s",

@@ -221,14 +221,7 @@ static void judge (struct dn_replayed *out)
 
 /* --- sums ------------------------------------------------------------------------- */
 
-static const char *const fate_text[] = {
-    [DN_REPLAY_SILENT] = "silent",
-    [DN_REPLAY_REFUSED] = "refused",
-    [DN_REPLAY_ABSTAINED] = "abstained",
-    [DN_REPLAY_KEPT] = "kept",
-    [DN_REPLAY_CONTROL] = "control",
-    [DN_REPLAY_CHANGED] = "changed",
-};
+static const char *const fate_text[] = {DN_REPLAY_FATES (DN_ENUM_WORD)};
 
 const char *dn_replay_fate_text (enum dn_replay_fate fate)
 {
@@ -463,7 +456,7 @@ int dn_replay_job (struct dn_replay *replay,
 
     replay->n++;
     if (row->submit_s == DN_UNSET || row->submit_s < replay->last_s)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_replay_order, replay->n);
+        return dn_refuse (err, replay_order, replay->n);
     replay->last_s = row->submit_s;
     if (replay->options.until_s > 0 && row->submit_s >= replay->options.until_s)
         return 0;

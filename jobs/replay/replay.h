@@ -51,15 +51,18 @@ void dn_rebuilt_free (struct dn_rebuilt *rebuilt);
 #define DN_REPLAY_LIMITS_MAX 4
 
 /* What the policy does with a job. */
+/* clang-format off */
+#define DN_REPLAY_FATES(ROW)                                                           \
+    ROW (REPLAY_SILENT, "silent") /* no metadata and no history, or off */             \
+    ROW (REPLAY_REFUSED, "refused") /* the metadata or the request cannot be read */   \
+    ROW (REPLAY_ABSTAINED, "abstained")                                                \
+    ROW (REPLAY_KEPT, "kept")                                                          \
+    ROW (REPLAY_CONTROL, "control")                                                    \
+    ROW (REPLAY_CHANGED, "changed")
 enum dn_replay_fate {
-    DN_REPLAY_SILENT,  /* no metadata and no history, or off */
-    DN_REPLAY_REFUSED, /* the metadata or the request cannot be read */
-    DN_REPLAY_ABSTAINED,
-    DN_REPLAY_KEPT,
-    DN_REPLAY_CONTROL,
-    DN_REPLAY_CHANGED,
-    DN_N_REPLAY_FATES
+    DN_REPLAY_FATES (DN_ENUM_CONSTANT) DN_N_REPLAY_FATES
 };
+/* clang-format on */
 
 const char *dn_replay_fate_text (enum dn_replay_fate fate);
 

@@ -219,7 +219,7 @@ static int start (struct state *state,
     job->pool = slot->pool;
     if (dn_plan_start (state->plan, &slot->need, slot->nodes, now_s + limit_of (job), i)
         < 0)
-        return dn_err_set (state->err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (state->err, no_memory);
     push (state, next_event (state, i));
     unlink_after (state, previous);
     return 0;
@@ -284,7 +284,7 @@ static int backfill (struct state *state, double now_s, bool all)
                 && dn_plan_reserve (
                        state->plan, &slot.need, slot.nodes, slot.at_s, limit_of (job))
                        < 0)
-                return dn_err_set (state->err, DN_E_NOMEM, dn_say_err_no_memory);
+                return dn_refuse (state->err, no_memory);
             previous = i;
         }
         i = behind;
@@ -405,14 +405,14 @@ static void happen (struct state *state, const struct event *event)
 static int check_pools (const struct dn_sim *sim, struct dn_err *err)
 {
     if (sim->n_pools < 1 || sim->n_pools > DN_SIM_POOLS_MAX)
-        return dn_err_set (err, DN_E_RANGE, dn_say_err_replay_pools, sim->n_pools);
+        return dn_refuse (err, replay_pools, sim->n_pools);
     for (int i = 0; i < sim->n_pools; i++) {
         const struct dn_sim_pool *pool = &sim->pools[i];
 
         if (pool->nodes < 1 || pool->nodes > DN_SIM_NODES_MAX || pool->gpus < 1
             || pool->gpus > INT32_MAX || pool->cpus < 0 || pool->cpus > INT32_MAX
             || pool->mem_mb < 0)
-            return dn_err_set (err, DN_E_RANGE, dn_say_err_replay_pool, i);
+            return dn_refuse (err, replay_pool, i);
     }
     return 0;
 }
@@ -438,7 +438,7 @@ static int check_jobs (const struct dn_sim_job *jobs, int64_t n, struct dn_err *
 {
     for (int64_t i = 0; i < n; i++)
         if (!is_valid (&jobs[i]) || (i > 0 && jobs[i].submit_s < jobs[i - 1].submit_s))
-            return dn_err_set (err, DN_E_RANGE, dn_say_err_replay_job, i);
+            return dn_refuse (err, replay_job, i);
     return 0;
 }
 
@@ -524,7 +524,7 @@ static int begin (struct state *state)
         for (int64_t k = 0; k < pool->nodes && !failed; k++)
             failed = dn_plan_node (state->plan, i, &idle) < 0;
     }
-    return failed ? dn_err_set (state->err, DN_E_NOMEM, dn_say_err_no_memory) : 0;
+    return failed ? dn_refuse (state->err, no_memory) : 0;
 }
 
 int dn_simulate (const struct dn_sim *sim,
@@ -539,7 +539,7 @@ int dn_simulate (const struct dn_sim *sim,
         return -1;
     state = calloc (1, sizeof (*state));
     if (!state)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     state->sim = sim;
     state->jobs = jobs;
     state->n_jobs = n_jobs;
@@ -630,7 +630,7 @@ int dn_sim_sum (const struct dn_sim *sim,
 
     *sums = (struct dn_sim_sums){0};
     if (!waits)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     for (int64_t i = 0; i < n_jobs; i++) {
         if (!is_of (sim, jobs[i].pool, pool))
             continue;

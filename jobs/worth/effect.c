@@ -18,13 +18,7 @@
 /* The effect whose number of jobs is told, as a share of the control's figure. */
 #define TOLD 0.1
 
-static const char *const effect_names[] = {
-    [DN_EFFECT_WAIT] = "wait_s",
-    [DN_EFFECT_TURNAROUND] = "turnaround_s",
-    [DN_EFFECT_FAILED] = "failed",
-    [DN_EFFECT_ACCURACY] = "limit_per_run",
-    [DN_EFFECT_HELD] = "gpu_hours_granted_per_used",
-};
+static const char *const effect_names[] = {DN_EFFECTS (DN_ENUM_WORD)};
 const struct dn_names dn_effect_names = DN_NAMES (effect_names, DN_N_EFFECTS);
 
 bool dn_effect_is_difference (enum dn_effect_of which)

@@ -24,7 +24,7 @@ static int begin (struct dn_groups *groups, struct dn_err *err)
     groups->slots = calloc (SLOTS, sizeof (*groups->slots));
     groups->groups = calloc (DN_SUMS_GROUPS_MAX + 1, sizeof (*groups->groups));
     if (!groups->slots || !groups->groups)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+        return dn_refuse (err, no_memory);
     snprintf (groups->groups[0].name, DN_NAME_MAX, "%s", DN_SUMS_OTHERS);
     groups->n = 1;
     return 0;
@@ -107,9 +107,7 @@ static int begin_idle (struct dn_idle *idle, struct dn_err *err)
 {
     idle->slots = calloc (IDLE_SLOTS, sizeof (*idle->slots));
     idle->apps = calloc (DN_IDLE_APPS_MAX, sizeof (*idle->apps));
-    return idle->slots && idle->apps
-               ? 0
-               : dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory);
+    return idle->slots && idle->apps ? 0 : dn_refuse (err, no_memory);
 }
 
 /* The application, or the place where it would be: 'slot' is 0. */

@@ -52,14 +52,17 @@
  * is known. */
 #define DN_HARM_APPS_MAX 250000
 
+/* clang-format off */
+#define DN_HARMS(ROW)                                                                  \
+    ROW (HARM_LIMIT, "limit")                                                          \
+    ROW (HARM_MEMORY, "memory")                                                        \
+    ROW (HARM_SLOWER, "slower")                                                        \
+    ROW (HARM_WAITED, "waited")                                                        \
+    ROW (HARM_FAILED, "failed")
 enum dn_harm_kind {
-    DN_HARM_LIMIT,
-    DN_HARM_MEMORY,
-    DN_HARM_SLOWER,
-    DN_HARM_WAITED,
-    DN_HARM_FAILED,
-    DN_N_HARMS
+    DN_HARMS (DN_ENUM_CONSTANT) DN_N_HARMS
 };
+/* clang-format on */
 extern const struct dn_names dn_harm_names;
 
 struct dn_harm_sum {

@@ -18,14 +18,7 @@
 /* CPUs that a GPU stands for where a job without GPUs is weighed. */
 #define CPUS_OF_A_GPU 64.0
 
-static const char *const quantity_names[] = {
-    [DN_MEASURE_HOURS] = "hours",
-    [DN_MEASURE_GPU_HOURS] = "gpu_hours",
-    [DN_MEASURE_CPU_HOURS] = "cpu_hours",
-    [DN_MEASURE_MONEY] = "money",
-    [DN_MEASURE_BY_CPUS] = "stranded_by_cpus",
-    [DN_MEASURE_BY_MEMORY] = "stranded_by_memory",
-};
+static const char *const quantity_names[] = {DN_MEASURES (DN_ENUM_WORD)};
 const struct dn_names dn_measure_names = DN_NAMES (quantity_names, DN_N_MEASURES);
 
 static const char *const waste_names[] = {
@@ -35,15 +28,7 @@ static const char *const waste_names[] = {
 };
 const struct dn_names dn_waste_names = DN_NAMES (waste_names, DN_N_WASTES);
 
-static const char *const by_names[] = {
-    [DN_GROUPED_BY_NONE] = "none",
-    [DN_GROUPED_BY_USER] = "user",
-    [DN_GROUPED_BY_ACCOUNT] = "account",
-    [DN_GROUPED_BY_PARTITION] = "partition",
-    [DN_GROUPED_BY_MODEL] = "model",
-    [DN_GROUPED_BY_APP] = "app",
-    [DN_GROUPED_BY_TYPE] = "type",
-};
+static const char *const by_names[] = {DN_GROUPED_BYS (DN_ENUM_WORD)};
 const struct dn_names dn_by_names = DN_NAMES (by_names, DN_N_GROUPED_BYS);
 
 struct dn_sums *dn_sums_new (enum dn_grouped_by by,

@@ -61,15 +61,18 @@
 /* Points of the picture of predicted against measured times. */
 #define DN_SUMS_POINTS_MAX 400
 
+/* clang-format off */
+#define DN_MEASURES(ROW)                                                               \
+    ROW (MEASURE_HOURS, "hours")                                                       \
+    ROW (MEASURE_GPU_HOURS, "gpu_hours")                                               \
+    ROW (MEASURE_CPU_HOURS, "cpu_hours")                                               \
+    ROW (MEASURE_MONEY, "money")                                                       \
+    ROW (MEASURE_BY_CPUS, "stranded_by_cpus") /* stranded GPU hours */                 \
+    ROW (MEASURE_BY_MEMORY, "stranded_by_memory")
 enum dn_measure {
-    DN_MEASURE_HOURS,
-    DN_MEASURE_GPU_HOURS,
-    DN_MEASURE_CPU_HOURS,
-    DN_MEASURE_MONEY,
-    DN_MEASURE_BY_CPUS, /* stranded GPU hours */
-    DN_MEASURE_BY_MEMORY,
-    DN_N_MEASURES
+    DN_MEASURES (DN_ENUM_CONSTANT) DN_N_MEASURES
 };
+/* clang-format on */
 extern const struct dn_names dn_measure_names;
 
 struct dn_amount {
@@ -91,15 +94,19 @@ enum dn_waste {
 extern const struct dn_names dn_waste_names;
 
 /* What changed jobs are compared with the control group by. */
+/* clang-format off */
+#define DN_EFFECTS(ROW)                                                                \
+    ROW (EFFECT_WAIT, "wait_s") /* mean seconds in the queue */                        \
+    ROW (EFFECT_TURNAROUND, "turnaround_s") /* mean seconds from then to the end */    \
+    /* share that failed, ran out of memory, or was killed at a limit of dnnest */     \
+    ROW (EFFECT_FAILED, "failed")                                                      \
+    ROW (EFFECT_ACCURACY, "limit_per_run") /* geometric mean of limit / run time */    \
+    /* GPU hours granted per GPU hour used */                                          \
+    ROW (EFFECT_HELD, "gpu_hours_granted_per_used")
 enum dn_effect_of {
-    DN_EFFECT_WAIT,       /* mean seconds in the queue */
-    DN_EFFECT_TURNAROUND, /* mean seconds from then to the end */
-    DN_EFFECT_FAILED,   /* share of jobs that failed, ran out of memory, or were killed
-                           at a limit of dnnest */
-    DN_EFFECT_ACCURACY, /* geometric mean of limit / run time */
-    DN_EFFECT_HELD,     /* GPU hours granted per GPU hour used */
-    DN_N_EFFECTS
+    DN_EFFECTS (DN_ENUM_CONSTANT) DN_N_EFFECTS
 };
+/* clang-format on */
 
 enum dn_side {
     DN_SIDE_CONTROL, /* that would have been changed */
@@ -222,16 +229,19 @@ struct dn_kept {
     int64_t jobs;
 };
 
+/* clang-format off */
+#define DN_GROUPED_BYS(ROW)                                                            \
+    ROW (GROUPED_BY_NONE, "none")                                                      \
+    ROW (GROUPED_BY_USER, "user")                                                      \
+    ROW (GROUPED_BY_ACCOUNT, "account")                                                \
+    ROW (GROUPED_BY_PARTITION, "partition")                                            \
+    ROW (GROUPED_BY_MODEL, "model")                                                    \
+    ROW (GROUPED_BY_APP, "app")                                                        \
+    ROW (GROUPED_BY_TYPE, "type")
 enum dn_grouped_by {
-    DN_GROUPED_BY_NONE,
-    DN_GROUPED_BY_USER,
-    DN_GROUPED_BY_ACCOUNT,
-    DN_GROUPED_BY_PARTITION,
-    DN_GROUPED_BY_MODEL,
-    DN_GROUPED_BY_APP,
-    DN_GROUPED_BY_TYPE,
-    DN_N_GROUPED_BYS
+    DN_GROUPED_BYS (DN_ENUM_CONSTANT) DN_N_GROUPED_BYS
 };
+/* clang-format on */
 extern const struct dn_names dn_by_names;
 
 /* The price of a GPU hour of a type. NULL: there are no prices. */
