@@ -4,8 +4,6 @@
  */
 #include "predict/apps.h"
 
-#include <time.h>
-
 #include "base/limits.h"
 #include "state_text.h"
 
@@ -296,14 +294,6 @@ static struct dn_apps *largest (void)
     return apps;
 }
 
-static double now_s (void)
-{
-    struct timespec now;
-
-    clock_gettime (CLOCK_MONOTONIC, &now);
-    return (double) now.tv_sec + 1e-9 * (double) now.tv_nsec;
-}
-
 TEST ("the longest file is read and searched fast")
 {
     struct dn_apps *apps = unit_keep (largest (), free_state);
@@ -314,11 +304,11 @@ TEST ("the longest file is read and searched fast")
 
     assert_int_equal (dn_apps_write (apps, text_put, &text), 0);
     assert_true (text.len < DN_APPS_FILE_MAX);
-    start_s = now_s ();
+    start_s = unit_clock_s ();
     apps = read_text (text.text);
-    read_s = now_s () - start_s;
+    read_s = unit_clock_s () - start_s;
     assert_int_equal (apps->n_rows, DN_APPS_MAX);
-    start_s = now_s ();
+    start_s = unit_clock_s ();
     for (int64_t i = 0; i < DN_APPS_MAX; i++)
         found += dn_apps_find (apps, apps->rows[i].key, "", UINT16_MAX) != NULL;
     assert_int_equal (found, DN_APPS_MAX);
@@ -331,11 +321,11 @@ TEST ("the longest file is read and searched fast")
                    text.len,
                    read_s,
                    size_of (apps),
-                   1e6 * (now_s () - start_s) / DN_APPS_MAX);
-    start_s = now_s ();
+                   1e6 * (unit_clock_s () - start_s) / DN_APPS_MAX);
+    start_s = unit_clock_s ();
     for (int64_t i = 0; i < DN_APPS_KNOWN_MAX; i++)
         found -= dn_apps_known (apps, apps->known[i].key) == &apps->known[i];
     assert_int_equal (found, DN_APPS_MAX - DN_APPS_KNOWN_MAX);
     print_message (", of a description %.2f us\n",
-                   1e6 * (now_s () - start_s) / DN_APPS_KNOWN_MAX);
+                   1e6 * (unit_clock_s () - start_s) / DN_APPS_KNOWN_MAX);
 }

@@ -4,6 +4,8 @@
  */
 #include "unit.h"
 
+#include <time.h>
+
 /* What is kept, the newest first. A test may keep a hundred thousand things. */
 static struct kept {
     void *thing;
@@ -67,6 +69,24 @@ char *unit_repeat (const char *text, size_t len)
         all[i] = text[i % strlen (text)];
     all[len] = '\0';
     return all;
+}
+
+static double seconds_of (clockid_t clock)
+{
+    struct timespec now;
+
+    clock_gettime (clock, &now);
+    return (double) now.tv_sec + 1e-9 * (double) now.tv_nsec;
+}
+
+double unit_clock_s (void)
+{
+    return seconds_of (CLOCK_MONOTONIC);
+}
+
+double unit_cpu_s (void)
+{
+    return seconds_of (CLOCK_THREAD_CPUTIME_ID);
 }
 
 char *unit_numbers (const long double numbers[], size_t n)

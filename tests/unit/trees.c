@@ -66,9 +66,33 @@ static void good (char file[SIZE])
     put_node (file + AT_RIGHT, 2, 0, DN_NODE_LEAF);
 }
 
-static struct dn_trees *load (const char *file, size_t len)
+static void free_trees (void *trees)
 {
-    return assert_made (dn_trees_read ((struct dn_span){file, len}, F, &unit_err));
+    dn_trees_free (trees);
+}
+
+/* A file of this length predicts these sums of 'n' rows, together and each alone. */
+static void expect_sums (const char *file,
+                         size_t len,
+                         const float *rows,
+                         int n,
+                         const char *sums)
+{
+    struct dn_trees *trees = unit_keep (
+        assert_made (dn_trees_read ((struct dn_span){file, len}, F, &unit_err)),
+        free_trees);
+    long double numbers[3];
+    float out[3];
+    float one;
+
+    assert_done (dn_trees_predict (trees, rows, n, out, &unit_err));
+    for (int i = 0; i < n; i++) {
+        numbers[i] = (long double) out[i];
+        assert_done (
+            dn_trees_predict (trees, rows + (ptrdiff_t) i * F, 1, &one, &unit_err));
+        assert_true (one == out[i]);
+    }
+    assert_string_equal (unit_numbers (numbers, (size_t) n), sums);
 }
 
 static void expect_refused (const char *file, size_t len, const char *says)
@@ -83,30 +107,13 @@ static void expect_refused (const char *file, size_t len, const char *says)
 TEST ("A file written by hand predicts")
 {
     char file[SIZE];
-    struct dn_trees *trees;
-    float rows[3 * F] = {0};
-    float out[3];
-    float one;
+    static const float rows[3 * F] = {
+        [5] = NAN, [F + 5] = 0.5F /* not less than 0.5 */, [2 * F + 5] = 0.25F};
 
     good (file);
-    trees = load (file, SIZE);
-    rows[5] = NAN;
-    rows[F + 5] = 0.5F; /* not less than 0.5 */
-    rows[2 * F + 5] = 0.25F;
-    assert_int_equal (dn_trees_predict (trees, rows, 3, out, NULL), 0);
-    assert_near ((double) out[0], -0.5);
-    assert_near ((double) out[1], 2.5);
-    assert_near ((double) out[2], -0.5);
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal (dn_trees_predict (trees, rows + i * F, 1, &one, NULL), 0);
-        assert_true (one == out[i]);
-    }
-    dn_trees_free (trees);
+    expect_sums (file, SIZE, rows, 3, "-0.5 2.5 -0.5");
     put (file + AT_ROOT + KIND, DN_NODE_MISSING_RIGHT, 2);
-    trees = load (file, SIZE);
-    assert_int_equal (dn_trees_predict (trees, rows, 1, out, NULL), 0);
-    assert_near ((double) out[0], 2.5);
-    dn_trees_free (trees);
+    expect_sums (file, SIZE, rows, 1, "2.5");
     dn_trees_free (NULL);
 }
 
@@ -118,9 +125,7 @@ TEST ("Children are in the order of their parents")
     };
     char file[LEN];
     char *nodes = file + 40;
-    struct dn_trees *trees;
-    float row[F] = {0};
-    float out;
+    static const float rows[3 * F] = {-1, 1, [F] = 1, -1, [2 * F] = 1, 1};
 
     put_header (file, 2, 6, 0);
     put (file + AT_COUNT, 1, 4);
@@ -131,14 +136,7 @@ TEST ("Children are in the order of their parents")
     put_node (nodes + 24, 0, 1, DN_NODE_MISSING_LEFT);
     put_node (nodes + 32, 2, 0, DN_NODE_LEAF);
     put_node (nodes + 40, 3, 0, DN_NODE_LEAF);
-    trees = load (file, LEN);
-    for (int i = 0; i < 3; i++) {
-        row[0] = i == 0 ? -1 : 1;
-        row[1] = i == 1 ? -1 : 1;
-        assert_int_equal (dn_trees_predict (trees, row, 1, &out, NULL), 0);
-        assert_near ((double) out, 101 + i);
-    }
-    dn_trees_free (trees);
+    expect_sums (file, LEN, rows, 3, "101 102 103");
 }
 
 /* Each leaf is a number, but the sum of two overflows. */
@@ -157,10 +155,10 @@ TEST ("A sum that overflows is an error")
         put (file + AT_COUNT + 4 * i, 1, 4);
         put_node (file + 40 + 8 * i, 3e38F, 0, DN_NODE_LEAF);
     }
-    trees = load (file, LEN);
-    assert_int_equal (dn_trees_predict (trees, row, 1, &out, &unit_err), -1);
-    assert_string_equal (unit_err.text, "model bundle: a sum is not a number");
-    dn_trees_free (trees);
+    trees = assert_made (dn_trees_read ((struct dn_span){file, LEN}, F, &unit_err));
+    unit_keep (trees, free_trees);
+    assert_error (dn_trees_predict (trees, row, 1, &out, &unit_err),
+                  "model bundle: a sum is not a number");
 }
 
 /* --- invalid files --------------------------------------------------------------- */
@@ -245,10 +243,7 @@ static struct dn_trees *read_chain (int n, struct dn_err *err)
 
 TEST ("Depth is limited")
 {
-    struct dn_trees *trees = read_chain (DN_TREE_DEPTH_MAX, &unit_err);
-
-    assert_non_null (trees);
-    dn_trees_free (trees);
+    unit_keep (assert_made (read_chain (DN_TREE_DEPTH_MAX, &unit_err)), free_trees);
     for (int n = DN_TREE_DEPTH_MAX + 1; n <= 30000;
          n += 30000 - DN_TREE_DEPTH_MAX - 1) {
         assert_null (read_chain (n, &unit_err));

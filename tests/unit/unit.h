@@ -100,6 +100,10 @@ extern struct dn_err unit_err;
  */
 void unit_cut (const char *row, const char *parts[], size_t n);
 
+/* The monotonic clock, or the CPU time of this thread, in seconds. */
+double unit_clock_s (void);
+double unit_cpu_s (void);
+
 /* A text, and what is said of it. */
 struct unit_said {
     const char *text;
