@@ -103,11 +103,9 @@ is 'zoo.h registers every family that is defined' \
         ./*.c | grep -vx generic | while read -r family; do
         grep -q "^ *X ($family) " zoo.h || echo "$family"
     done)" ''
-is 'every test of the command is run' "$(unlisted 'tests/cli/*.t' "$(list list-tests)")" ''
-is 'every rule of the tree is run' \
-    "$(unlisted 'tests/lint/*.t' "$(list list-tests)" plugin/plugin.am)" ''
-is 'every test on a private Slurm is distributed' \
-    "$(unlisted 'tests/live/*.t' "$(list list-dist)")" ''
+is 'every test but those on a private Slurm is run' \
+    "$(unlisted 'tests/[!l]*/*.t tests/lint/*.t' "$(list list-tests)" plugin/plugin.am)" ''
+is 'every test is distributed' "$(unlisted 'tests/*/*.t' "$(list list-dist)")" ''
 is 'unit.am compiles every test of a room' \
     "$(unlisted 'tests/unit/*.c' tests/unit/unit.am)" ''
 like 'an unlisted file is detected' "$(unlisted 'tests/cli/*.t' etc/etc.am)" '0001-usage.t'

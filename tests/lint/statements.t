@@ -51,8 +51,6 @@ def rows():
 
 lists = read("configure.ac") + "".join(read(x[len(top) + 1:]) for x in glob.glob(top + "/*/*.am")
                                        + glob.glob(top + "/*/*/*.am"))
-for patterns in re.findall(r"\$\(call found,([^()]*)\)", lists):
-    lists += " ".join(x for pattern in patterns.split() for x in glob.glob(top + "/" + pattern))
 tests = {}
 named = {"tests/plugin/faults.c": set(), "tests/live/contract.t": set()}
 claims, n = [], 0
@@ -82,7 +80,8 @@ for chapter, cells in rows():
         named.setdefault(path, set()).add(title)
         if title not in text:
             print("no such test in %s: %s" % (path, title))
-        if not path.startswith("tests/live/") and re.sub(r"\.c$", "", path) not in lists:
+        # places.t finds scripts that are not run.
+        if path.endswith(".c") and re.sub(r"\.c$", "", path) not in lists:
             print("not run: " + path)
 if n < 200:
     print("%d rows" % n)
