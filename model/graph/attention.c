@@ -46,17 +46,16 @@ static void add_key_value (struct dn_build *build,
     bool key_bias = bias && !transformer->no_key_bias;
     bool equal = size->value == size->dim && key_bias == bias;
     struct dn_shape at = build->at;
-    double outer;
 
     build->at = *memory;
     if (!memory->kept && build->at.n_dims > 0)
         dn_build_keep (build);
     memory->kept = true;
     build->at.kept = true;
-    outer = dn_build_repeat (build, equal ? 2 : 1);
-    build->role = equal ? DN_ROLE_KEY_VALUE : DN_ROLE_KEY;
-    dn_build_linear (build, size->kv_heads * size->dim, key_bias);
-    dn_build_repeat_end (build, outer);
+    DN_REPEAT (build, equal ? 2 : 1) {
+        build->role = equal ? DN_ROLE_KEY_VALUE : DN_ROLE_KEY;
+        dn_build_linear (build, size->kv_heads * size->dim, key_bias);
+    }
     if (!equal) {
         build->at = *memory;
         build->role = DN_ROLE_VALUE;
@@ -157,26 +156,21 @@ static void add_rotation (struct dn_build *build,
     double joined =
         size->dim
         * (size->heads * size->tokens + (latent ? size->heads : kv_heads) * size->keys);
-    struct dn_op op = {
-        .kind = DN_OP_ELEMENTWISE, .repeat = 4, .in = elements, .out = elements};
-    struct dn_op join = {.kind = DN_OP_COPY, .in = joined, .out = joined};
 
-    dn_build_op (build, &op);
+    dn_build_op (build,
+                 DN_OP (ELEMENTWISE, .repeat = 4, .in = elements, .out = elements));
     if (latent || share > 0)
-        dn_build_op (build, &join);
+        dn_build_op (build, DN_OP (COPY, .in = joined, .out = joined));
 }
 
 /* Scores through a scaled tanh, whose output is kept. */
 static void add_cap (struct dn_build *build, const struct sizes *size)
 {
     double scores = size->heads * size->tokens * size->keys;
-    struct dn_op cap = {
-        .kind = DN_OP_ACTIVATION, .in = scores, .out = scores, .saved = scores};
-    struct dn_op scale = {
-        .kind = DN_OP_ELEMENTWISE, .repeat = 2, .in = scores, .out = scores};
 
-    dn_build_op (build, &cap);
-    dn_build_op (build, &scale);
+    dn_build_op (build,
+                 DN_OP (ACTIVATION, .in = scores, .out = scores, .saved = scores));
+    dn_build_op (build, DN_OP (ELEMENTWISE, .repeat = 2, .in = scores, .out = scores));
 }
 
 void dn_op_set_attention (struct dn_op *op)
@@ -251,7 +245,12 @@ void dn_transformer_attend (struct dn_build *build,
         add_cap (build, &size);
     /* A learned score per head, which joins those of the keys. */
     if (traits & SINKS)
-        dn_build_array (build, DN_OP_COPY, size.heads, size.heads, size.heads, 1);
+        dn_build_op (build,
+                     DN_OP (COPY,
+                            .in = size.heads,
+                            .out = size.heads,
+                            .params = size.heads,
+                            .tensors = 1));
     add_core (build, transformer, &size);
     if (transformer->gated)
         add_gate (build);

@@ -164,9 +164,10 @@ double dn_build_repeat (struct dn_build *build, double n)
     return outer;
 }
 
-void dn_build_repeat_end (struct dn_build *build, double outer)
+double dn_build_repeat_end (struct dn_build *build, double outer)
 {
     build->repeat = outer;
+    return -1;
 }
 
 void dn_build_blocks (struct dn_build *build, double n)
@@ -220,6 +221,7 @@ void dn_build_op (struct dn_build *build, const struct dn_op *op)
     slot = &build->graph.ops[build->graph.n_ops++];
     *slot = *op;
     slot->repeat = build->repeat * (op->repeat > 0 ? op->repeat : 1);
+    slot->weights = op->weights > 0 ? op->weights : op->params;
     slot->steps = op->steps > 0 ? op->steps : 1;
     slot->calls = build->calls > 0 ? build->calls : 1;
     slot->part = build->part;

@@ -125,11 +125,16 @@ void dn_build_features (struct dn_build *build, double features, double tokens);
 double dn_shape_elements (const struct dn_shape *shape);
 double dn_shape_positions (const struct dn_shape *shape);
 
-/* The operators up to the end occur 'n' times in a row (0: not at all). The end takes
- * the value that the beginning returned. The activation must be the same at both.
+/* The operators of the statement that follows occur 'n' times in a row (0: not at all).
+ * The activation must be the same before and after it.
  */
+#define DN_REPEAT(build, n)                                                            \
+    for (double outer = dn_build_repeat ((build), (n)); outer >= 0;                    \
+         outer = dn_build_repeat_end ((build), outer))
+
+/* Return what the end takes; the end returns -1. */
 double dn_build_repeat (struct dn_build *build, double n);
-void dn_build_repeat_end (struct dn_build *build, double outer);
+double dn_build_repeat_end (struct dn_build *build, double outer);
 
 /* The network has 'n' blocks that begin here: the operators that are repeated from now
  * on.
@@ -189,29 +194,15 @@ void dn_build_elementwise (struct dn_build *build, double n);
 void dn_build_scale (struct dn_build *build);
 /* A learned array of 'elements' that is added to the activation. */
 void dn_build_add_learned (struct dn_build *build, double elements);
-/* A learned array that is read once, whatever the samples: positions, biases. 'in' and
- * 'out' are of the kernel that reads it. The cursor does not move.
- */
-void dn_build_array (struct dn_build *build,
-                     enum dn_op_kind kind,
-                     double in,
-                     double out,
-                     double params,
-                     double tensors);
-/* The same, of a kernel that keeps 'saved' elements for the backward pass. */
-void dn_build_kernel (struct dn_build *build,
-                      enum dn_op_kind kind,
-                      double in,
-                      double out,
-                      double params,
-                      double tensors,
-                      double saved);
 void dn_build_concat (struct dn_build *build, const struct dn_shape *other);
 /* A copy of the activation, such as a transpose. */
 void dn_build_copy (struct dn_build *build);
 void dn_build_loss (struct dn_build *build);
-/* An operator that no verb appends; the cursor does not move. */
+/* An operator that no verb appends: dn_build_op (build, DN_OP (COPY, .in = n)). Without
+ * 'weights' it reads its 'params'. The cursor does not move.
+ */
 void dn_build_op (struct dn_build *build, const struct dn_op *op);
+#define DN_OP(constant, ...) (&(struct dn_op){.kind = DN_OP_##constant, ##__VA_ARGS__})
 
 /* Count the activation as kept, with the next operator. */
 void dn_build_keep (struct dn_build *build);

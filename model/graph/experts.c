@@ -31,7 +31,6 @@ static void add_routed (struct dn_build *build,
     struct dn_shape start = build->at;
     struct dn_transformer one = *transformer;
     double places = experts->capacity > 0 ? experts->capacity : 1;
-    double outer;
 
     one.ffn = experts->ffn > 0 ? experts->ffn : transformer->ffn;
     dn_build_linear (build, experts->n, experts->router_bias);
@@ -40,17 +39,17 @@ static void add_routed (struct dn_build *build,
     build->at.kept = false;
     build->at.dim[0] *= experts->top_k / experts->n * places;
     build->expert = true;
-    outer = dn_build_repeat (build, experts->n);
-    dn_build_copy (build);
-    dn_transformer_add_inner (build, &one);
-    if (experts->inner_dropout)
-        dn_build_dropout (build);
-    build->role = DN_ROLE_DOWN;
-    dn_build_linear (build, transformer->hidden, transformer->traits & BIAS_FFN);
-    dn_build_keep (build);
-    dn_build_elementwise (build, 1);
-    dn_build_copy (build);
-    dn_build_repeat_end (build, outer);
+    DN_REPEAT (build, experts->n) {
+        dn_build_copy (build);
+        dn_transformer_add_inner (build, &one);
+        if (experts->inner_dropout)
+            dn_build_dropout (build);
+        build->role = DN_ROLE_DOWN;
+        dn_build_linear (build, transformer->hidden, transformer->traits & BIAS_FFN);
+        dn_build_keep (build);
+        dn_build_elementwise (build, 1);
+        dn_build_copy (build);
+    }
     build->expert = false;
     build->at = start;
     build->at.kept = false;

@@ -403,12 +403,12 @@ static void add_layer (struct dn_build *build, const struct dn_layer *layer)
                .first = layer->first,
                .frozen = is_passive (layer)},
     };
-    double outer = dn_build_repeat (build, layer->repeat);
 
-    if (kinds[layer->kind].make)
-        kinds[layer->kind].make (&making);
-    dn_build_op (build, &making.op);
-    dn_build_repeat_end (build, outer);
+    DN_REPEAT (build, layer->repeat) {
+        if (kinds[layer->kind].make)
+            kinds[layer->kind].make (&making);
+        dn_build_op (build, &making.op);
+    }
 }
 
 /* The elements of a sample are those that the first layer reads. */

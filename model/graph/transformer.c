@@ -228,10 +228,7 @@ void dn_transformer_add_block (struct dn_build *build,
 void dn_transformer_add_blocks (struct dn_build *build,
                                 const struct dn_transformer *transformer)
 {
-    double outer;
-
     dn_build_blocks (build, transformer->layers);
-    outer = dn_build_repeat (build, transformer->layers);
-    dn_transformer_add_block (build, transformer);
-    dn_build_repeat_end (build, outer);
+    DN_REPEAT (build, transformer->layers)
+        dn_transformer_add_block (build, transformer);
 }

@@ -164,10 +164,9 @@ void dn_build_norm (struct dn_build *build, enum dn_norm norm)
     struct dn_op op = {.kind = DN_OP_NORM,
                        .params = tensors * build->at.channels,
                        .tensors = tensors,
+                       .saved = keep_shape (&build->at),
                        .wide = norm != DN_NORM_BATCH};
 
-    op.weights = op.params;
-    op.saved = keep_shape (&build->at);
     /* Composed of single kernels, which square in single precision (LlamaRMSNorm of
      * transformers): what the scale multiplies is kept too.
      */
@@ -184,30 +183,26 @@ void dn_build_norm (struct dn_build *build, enum dn_norm norm)
  */
 static void add_gelu_parts (struct dn_build *build, double elements)
 {
-    const struct dn_op op = {.kind = DN_OP_ACTIVATION,
-                             .wide = true,
-                             .repeat = 7,
-                             .in = elements,
-                             .out = elements,
-                             .saved = 3 * elements / 7};
-
-    dn_build_op (build, &op);
+    dn_build_op (build,
+                 DN_OP (ACTIVATION,
+                        .wide = true,
+                        .repeat = 7,
+                        .in = elements,
+                        .out = elements,
+                        .saved = 3 * elements / 7));
 }
 
 void dn_build_activation (struct dn_build *build, enum dn_activation activation)
 {
     double elements = dn_shape_elements (&build->at);
-    struct dn_op op = {.kind = DN_OP_ACTIVATION};
 
     if (activation >= DN_ACTIVATION_GELU) {
-        op.saved = keep_shape (&build->at);
-        pass (build, &op);
+        pass (build, DN_OP (ACTIVATION, .saved = keep_shape (&build->at)));
         if (activation == DN_ACTIVATION_GELU_TANH)
             add_gelu_parts (build, elements);
         return;
     }
-    op.saved = elements;
-    pass (build, &op);
+    pass (build, DN_OP (ACTIVATION, .saved = elements));
     build->at.kept = true;
 }
 
@@ -232,11 +227,9 @@ void dn_build_pool_max (struct dn_build *build, int kernel, int stride, int pad)
 
 void dn_build_pool_global (struct dn_build *build)
 {
-    struct dn_op op = {.kind = DN_OP_POOL,
-                       .in = dn_shape_elements (&build->at),
-                       .out = build->at.channels};
-
-    dn_build_op (build, &op);
+    dn_build_op (
+        build,
+        DN_OP (POOL, .in = dn_shape_elements (&build->at), .out = build->at.channels));
     build->at.n_dims = 0;
     renew (build);
 }
@@ -273,33 +266,32 @@ void dn_build_matmul (struct dn_build *build,
                       double k,
                       double saved)
 {
-    struct dn_op op = {.kind = DN_OP_MATMUL,
-                       .m = m,
-                       .n = n,
-                       .k = k,
-                       .batches = batches,
-                       .flops = 2 * batches * m * n * k,
-                       .in = batches * (m * k + k * n),
-                       .out = batches * m * n,
-                       .saved = saved};
-
-    dn_build_op (build, &op);
+    dn_build_op (build,
+                 DN_OP (MATMUL,
+                        .m = m,
+                        .n = n,
+                        .k = k,
+                        .batches = batches,
+                        .flops = 2 * batches * m * n * k,
+                        .in = batches * (m * k + k * n),
+                        .out = batches * m * n,
+                        .saved = saved));
 }
 
 /* A gather of rows of a table that adds 'params' parameters. */
 static void add_embedding (struct dn_build *build, double features, double params)
 {
     double tokens = dn_shape_positions (&build->at);
-    struct dn_op op = {.kind = DN_OP_EMBEDDING,
-                       .in = tokens,
-                       .out = tokens * features,
-                       .weights = tokens * features,
-                       .params = params,
-                       .tensors = params > 0 ? 1 : 0,
-                       .masks = 8 * tokens,
-                       .first = true};
 
-    dn_build_op (build, &op);
+    dn_build_op (build,
+                 DN_OP (EMBEDDING,
+                        .in = tokens,
+                        .out = tokens * features,
+                        .weights = tokens * features,
+                        .params = params,
+                        .tensors = params > 0 ? 1 : 0,
+                        .masks = 8 * tokens,
+                        .first = true));
     build->at.channels = features;
     renew (build);
 }
@@ -331,7 +323,7 @@ void dn_build_lstm (struct dn_build *build, double hidden)
                        .first = at->input};
 
     op.flops = 2 * op.m * op.n * op.k;
-    op.params = op.weights = rows * (op.k + 2);
+    op.params = rows * (op.k + 2);
     /* cuDNN's reserve space: the gates, the cell and the output. */
     op.saved = keep_shape (at) + tokens * hidden * (GATES + 2);
     at->channels = hidden;
@@ -342,25 +334,18 @@ void dn_build_lstm (struct dn_build *build, double hidden)
 
 void dn_build_softmax (struct dn_build *build)
 {
-    struct dn_op op = {.kind = DN_OP_SOFTMAX, .saved = dn_shape_elements (&build->at)};
-
-    pass (build, &op);
+    pass (build, DN_OP (SOFTMAX, .saved = dn_shape_elements (&build->at)));
     build->at.kept = true;
 }
 
 void dn_build_dropout (struct dn_build *build)
 {
-    struct dn_op op = {.kind = DN_OP_DROPOUT, .masks = dn_shape_elements (&build->at)};
-
-    pass (build, &op);
+    pass (build, DN_OP (DROPOUT, .masks = dn_shape_elements (&build->at)));
 }
 
 void dn_build_add (struct dn_build *build)
 {
-    struct dn_op op = {.kind = DN_OP_ELEMENTWISE,
-                       .in = 2 * dn_shape_elements (&build->at)};
-
-    pass (build, &op);
+    pass (build, DN_OP (ELEMENTWISE, .in = 2 * dn_shape_elements (&build->at)));
 }
 
 void dn_build_multiply (struct dn_build *build, struct dn_shape *other)
@@ -377,64 +362,22 @@ void dn_build_multiply (struct dn_build *build, struct dn_shape *other)
 
 void dn_build_elementwise (struct dn_build *build, double n)
 {
-    struct dn_op op = {.kind = DN_OP_ELEMENTWISE, .repeat = n};
-
     if (n > 0)
-        pass (build, &op);
-}
-
-void dn_build_array (struct dn_build *build,
-                     enum dn_op_kind kind,
-                     double in,
-                     double out,
-                     double params,
-                     double tensors)
-{
-    dn_build_kernel (build, kind, in, out, params, tensors, 0);
-}
-
-void dn_build_kernel (struct dn_build *build,
-                      enum dn_op_kind kind,
-                      double in,
-                      double out,
-                      double params,
-                      double tensors,
-                      double saved)
-{
-    struct dn_op op = {.kind = kind,
-                       .in = in,
-                       .out = out,
-                       .weights = params,
-                       .params = params,
-                       .tensors = tensors,
-                       .saved = saved,
-                       .first = kind == DN_OP_EMBEDDING};
-
-    dn_build_op (build, &op);
-}
-
-/* The kernel reads a learned array besides. */
-static struct dn_op with_array (double elements)
-{
-    return (struct dn_op){.kind = DN_OP_ELEMENTWISE,
-                          .weights = elements,
-                          .params = elements,
-                          .tensors = 1};
+        pass (build, DN_OP (ELEMENTWISE, .repeat = n));
 }
 
 void dn_build_scale (struct dn_build *build)
 {
-    struct dn_op op = with_array (build->at.channels);
-
-    op.saved = keep_shape (&build->at);
-    pass (build, &op);
+    pass (build,
+          DN_OP (ELEMENTWISE,
+                 .params = build->at.channels,
+                 .tensors = 1,
+                 .saved = keep_shape (&build->at)));
 }
 
 void dn_build_add_learned (struct dn_build *build, double elements)
 {
-    struct dn_op op = with_array (elements);
-
-    pass (build, &op);
+    pass (build, DN_OP (ELEMENTWISE, .params = elements, .tensors = 1));
 }
 
 void dn_build_concat (struct dn_build *build, const struct dn_shape *other)
@@ -445,20 +388,20 @@ void dn_build_concat (struct dn_build *build, const struct dn_shape *other)
 
 void dn_build_copy (struct dn_build *build)
 {
-    struct dn_op op = {.kind = DN_OP_COPY};
-
-    pass (build, &op);
+    pass (build, DN_OP (COPY));
 }
 
 void dn_build_loss (struct dn_build *build)
 {
     double elements = dn_shape_elements (&build->at);
-    struct dn_op op = {
-        .kind = DN_OP_LOSS, .in = elements, .out = elements, .saved = elements};
 
-    /* The labels, as 64-bit numbers. */
-    op.masks = 8 * dn_shape_positions (&build->at);
-    dn_build_op (build, &op);
+    /* The masks are the labels, as 64-bit numbers. */
+    dn_build_op (build,
+                 DN_OP (LOSS,
+                        .in = elements,
+                        .out = elements,
+                        .saved = elements,
+                        .masks = 8 * dn_shape_positions (&build->at)));
 }
 
 void dn_build_conv_norm (struct dn_build *build,

@@ -178,13 +178,12 @@ static void add_embeddings (struct dn_build *build,
 /* DeBERTa's table of relative distances, and its norm. */
 static void add_distances (struct dn_build *build, double n, double features)
 {
-    struct dn_op norm = {.kind = DN_OP_NORM,
-                         .weights = (n + 2) * features,
-                         .params = 2 * features,
-                         .tensors = 2};
-
-    dn_build_array (build, DN_OP_EMBEDDING, 0, 0, n * features, 1);
-    dn_build_op (build, &norm);
+    dn_build_op (
+        build, DN_OP (EMBEDDING, .params = n * features, .tensors = 1, .first = true));
+    dn_build_op (
+        build,
+        DN_OP (
+            NORM, .weights = (n + 2) * features, .params = 2 * features, .tensors = 2));
 }
 
 /* What the distances add to the scores of a block (paper 2006.03654, 3.1): from content
@@ -203,31 +202,26 @@ static void add_distance_scores (struct dn_build *build,
     double keys = tokens * features;
     double near = heads * tokens * n;
     double scores = heads * tokens * tokens;
-    struct dn_op copies = {.kind = DN_OP_COPY,
-                           .repeat = 2,
-                           .in = table,
-                           .out = table,
-                           .weights = table + body->hidden * features,
-                           .saved = table};
-    struct dn_op gathers = {
-        .kind = DN_OP_COPY, .repeat = 2, .in = near, .out = scores, .saved = near};
-    /* Two are scaled and all are added; masked scores are filled. */
-    struct dn_op sums = {.kind = DN_OP_ELEMENTWISE,
-                         .repeat = 5,
-                         .in = scores,
-                         .out = scores,
-                         .masks = tokens * tokens / 5};
-    struct dn_op scale = {
-        .kind = DN_OP_ELEMENTWISE, .in = keys, .out = keys, .saved = keys};
-    double outer;
 
-    dn_build_op (build, &scale);
-    dn_build_op (build, &copies);
-    outer = dn_build_repeat (build, 2);
-    dn_build_matmul (build, heads, tokens, n, body->head_dim, 0);
-    dn_build_repeat_end (build, outer);
-    dn_build_op (build, &gathers);
-    dn_build_op (build, &sums);
+    dn_build_op (build, DN_OP (ELEMENTWISE, .in = keys, .out = keys, .saved = keys));
+    dn_build_op (build,
+                 DN_OP (COPY,
+                        .repeat = 2,
+                        .in = table,
+                        .out = table,
+                        .weights = table + body->hidden * features,
+                        .saved = table));
+    DN_REPEAT (build, 2)
+        dn_build_matmul (build, heads, tokens, n, body->head_dim, 0);
+    dn_build_op (build,
+                 DN_OP (COPY, .repeat = 2, .in = near, .out = scores, .saved = near));
+    /* Two are scaled and all are added; masked scores are filled. */
+    dn_build_op (build,
+                 DN_OP (ELEMENTWISE,
+                        .repeat = 5,
+                        .in = scores,
+                        .out = scores,
+                        .masks = tokens * tokens / 5));
 }
 
 /* Predict the masked tokens with the weights of the word embedding. */
@@ -338,7 +332,6 @@ static void add_modern_blocks (struct dn_build *build,
 {
     struct dn_transformer local = *body;
     double wide = ceil (body->layers / MODERN_PERIOD);
-    double outer;
 
     local.window = DN_WANT (build, window, row->window);
     local.unmasked = false;
@@ -346,12 +339,10 @@ static void add_modern_blocks (struct dn_build *build,
     dn_transformer_attend (build, body, NULL);
     dn_build_add (build);
     dn_transformer_add_ffn (build, body);
-    outer = dn_build_repeat (build, wide - 1);
-    dn_transformer_add_block (build, body);
-    dn_build_repeat_end (build, outer);
-    outer = dn_build_repeat (build, body->layers - wide);
-    dn_transformer_add_block (build, &local);
-    dn_build_repeat_end (build, outer);
+    DN_REPEAT (build, wide - 1)
+        dn_transformer_add_block (build, body);
+    DN_REPEAT (build, body->layers - wide)
+        dn_transformer_add_block (build, &local);
     dn_build_norm (build, dn_norm_of (body->traits));
 }
 
@@ -384,16 +375,15 @@ static void add_distance_blocks (struct dn_build *build,
 {
     struct dn_shape start = build->at;
     double first = row->kernel > 0 ? 1 : 0;
-    double outer;
 
     dn_build_blocks (build, body->layers);
     for (int i = 0; i < 2; i++) {
-        outer = dn_build_repeat (build, i == 0 ? first : body->layers - first);
-        add_distance_scores (build, body, row->distances);
-        dn_transformer_add_block (build, body);
-        if (i == 0)
-            add_conv (build, start, row->kernel);
-        dn_build_repeat_end (build, outer);
+        DN_REPEAT (build, i == 0 ? first : body->layers - first) {
+            add_distance_scores (build, body, row->distances);
+            dn_transformer_add_block (build, body);
+            if (i == 0)
+                add_conv (build, start, row->kernel);
+        }
     }
 }
 
@@ -449,7 +439,13 @@ static DN_COLD void build_bert (struct dn_build *build, const void *data)
     /* A number per head and bucket of distances, which every block adds to its scores.
      */
     if (row->buckets > 0)
-        dn_build_array (build, DN_OP_EMBEDDING, relative, relative, relative, 1);
+        dn_build_op (build,
+                     DN_OP (EMBEDDING,
+                            .in = relative,
+                            .out = relative,
+                            .params = relative,
+                            .tensors = 1,
+                            .first = true));
     if (row->distances > 0)
         add_distances (build, row->distances, body.hidden);
     add_blocks (build, row, &body);

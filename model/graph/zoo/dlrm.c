@@ -48,21 +48,20 @@ static void add_tables (struct dn_build *build,
                         double features,
                         double reads)
 {
-    struct dn_op op = {.kind = DN_OP_EMBEDDING,
-                       .repeat = tables,
-                       .in = reads,
-                       .out = features,
-                       .weights = reads * features,
-                       .params = vocab / tables * features,
-                       .tensors = 1,
-                       .masks = 8 * reads,
-                       .first = true};
-
     build->graph.input += reads * tables;
     build->graph.input_bytes += 8 * reads * tables;
     /* Programs written for such tables read all of them with one kernel. */
     build->calls = 1 / tables;
-    dn_build_op (build, &op);
+    dn_build_op (build,
+                 DN_OP (EMBEDDING,
+                        .repeat = tables,
+                        .in = reads,
+                        .out = features,
+                        .weights = reads * features,
+                        .params = vocab / tables * features,
+                        .tensors = 1,
+                        .masks = 8 * reads,
+                        .first = true));
     build->calls = 0;
 }
 
@@ -95,7 +94,6 @@ static void add_crosses (struct dn_build *build, double vectors, double layers)
 {
     double rank = DN_WANT (build, hidden, CROSS_RANK);
     struct dn_shape start;
-    double outer;
 
     build->at.channels *= vectors;
     build->at.kept = false;
@@ -103,9 +101,8 @@ static void add_crosses (struct dn_build *build, double vectors, double layers)
     dn_build_keep (build);
     start = build->at;
     add_cross (build, &start, rank);
-    outer = dn_build_repeat (build, layers - 1);
-    add_cross (build, &start, rank);
-    dn_build_repeat_end (build, outer);
+    DN_REPEAT (build, layers - 1)
+        add_cross (build, &start, rank);
 }
 
 static DN_COLD void build_dlrm (struct dn_build *build, const void *data)

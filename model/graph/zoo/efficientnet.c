@@ -241,12 +241,10 @@ static void add_stage (struct dn_build *build,
                        double width)
 {
     double out = dn_build_round (stage->channels * width, 8);
-    double outer;
 
     add_block (build, row, stage, out, stride, width);
-    outer = dn_build_repeat (build, ceil (stage->n * row->depth) - 1);
-    add_block (build, row, stage, out, 1, width);
-    dn_build_repeat_end (build, outer);
+    DN_REPEAT (build, ceil (stage->n * row->depth) - 1)
+        add_block (build, row, stage, out, 1, width);
 }
 
 /* MobileNetV3 has an extra linear layer after the average. */

@@ -507,15 +507,14 @@ static void add_equal (struct dn_build *build,
                        double n,
                        const struct dn_experts *experts)
 {
-    double outer = dn_build_repeat (build, n);
-
-    if (experts) {
-        dn_transformer_add_attention (build, body, NULL);
-        dn_experts_add (build, body, experts);
-    } else {
-        dn_transformer_add_block (build, body);
+    DN_REPEAT (build, n) {
+        if (experts) {
+            dn_transformer_add_attention (build, body, NULL);
+            dn_experts_add (build, body, experts);
+        } else {
+            dn_transformer_add_block (build, body);
+        }
     }
-    dn_build_repeat_end (build, outer);
 }
 
 /* 'n' blocks, of which some attend to all tokens. */

@@ -126,23 +126,32 @@ static void add_scan (struct dn_build *build, const struct space *space)
     double inner = space->inner * tokens;
     double given = space->rank + 2 * space->state;
 
-    dn_build_kernel (
-        build, DN_OP_ELEMENTWISE, inner, inner, space->inner * (TAPS + 1), 2, 0);
+    dn_build_op (build,
+                 DN_OP (ELEMENTWISE,
+                        .in = inner,
+                        .out = inner,
+                        .params = space->inner * (TAPS + 1),
+                        .tensors = 2));
     build->at.channels = space->inner;
     build->at.kept = true;
     dn_build_linear (build, given, false);
-    dn_build_kernel (
-        build, DN_OP_NORM, given * tokens, given * tokens, given, 3, given * tokens);
+    dn_build_op (build,
+                 DN_OP (NORM,
+                        .in = given * tokens,
+                        .out = given * tokens,
+                        .params = given,
+                        .tensors = 3,
+                        .saved = given * tokens));
     build->at.channels = space->rank;
     build->at.kept = true;
     dn_build_linear (build, space->inner, true);
-    dn_build_kernel (build,
-                     DN_OP_ELEMENTWISE,
-                     3 * inner + 2 * space->state * tokens,
-                     inner,
-                     space->inner * (space->state + 1),
-                     2,
-                     3 * inner + (given + 2 * space->state) * tokens);
+    dn_build_op (build,
+                 DN_OP (ELEMENTWISE,
+                        .in = 3 * inner + 2 * space->state * tokens,
+                        .out = inner,
+                        .params = space->inner * (space->state + 1),
+                        .tensors = 2,
+                        .saved = 3 * inner + (given + 2 * space->state) * tokens));
 }
 
 /* The convolution over what the scan reads, and the learned numbers of each head: step
@@ -155,21 +164,20 @@ static void add_before_chunks (struct dn_build *build,
     double tokens = dn_shape_positions (&build->at);
     double channels = space->inner + 2 * space->groups * space->state;
 
-    dn_build_kernel (build,
-                     DN_OP_ELEMENTWISE,
-                     channels * tokens,
-                     channels * tokens,
-                     channels * (delta ? TAPS : TAPS + 1),
-                     delta ? 1 : 2,
-                     dn_shape_elements (&build->at));
+    dn_build_op (build,
+                 DN_OP (ELEMENTWISE,
+                        .in = channels * tokens,
+                        .out = channels * tokens,
+                        .params = channels * (delta ? TAPS : TAPS + 1),
+                        .tensors = delta ? 1 : 2,
+                        .saved = dn_shape_elements (&build->at)));
     for (int i = 0; i < (delta ? 2 : 3); i++)
-        dn_build_kernel (build,
-                         DN_OP_ELEMENTWISE,
-                         space->heads * tokens,
-                         space->heads * tokens,
-                         space->heads,
-                         1,
-                         0);
+        dn_build_op (build,
+                     DN_OP (ELEMENTWISE,
+                            .in = space->heads * tokens,
+                            .out = space->heads * tokens,
+                            .params = space->heads,
+                            .tensors = 1));
 }
 
 /* Tokens of a chunk of Mamba-2, and of a delta rule. */
@@ -207,7 +215,6 @@ static void add_delta_chunks (struct dn_build *build, const struct space *space)
     double heads = space->heads * tokens / chunk;
     double size = space->inner / space->heads;
     double key = space->state;
-    double outer;
 
     dn_build_matmul (build,
                      heads,
@@ -215,13 +222,12 @@ static void add_delta_chunks (struct dn_build *build, const struct space *space)
                      chunk,
                      key,
                      (space->heads * (2 * key + chunk) + space->inner) * tokens);
-    outer = dn_build_repeat (build, 2);
-    dn_build_matmul (build, heads, chunk, chunk, key, 0);
-    dn_build_matmul (build, heads, chunk, size, chunk, 0);
-    dn_build_repeat_end (build, outer);
-    outer = dn_build_repeat (build, 3);
-    dn_build_matmul (build, heads, chunk, size, key, 0);
-    dn_build_repeat_end (build, outer);
+    DN_REPEAT (build, 2) {
+        dn_build_matmul (build, heads, chunk, chunk, key, 0);
+        dn_build_matmul (build, heads, chunk, size, chunk, 0);
+    }
+    DN_REPEAT (build, 3)
+        dn_build_matmul (build, heads, chunk, size, key, 0);
 }
 
 /* The gate of the scan's output, and its norm: of all features, or of each head's. */
@@ -325,15 +331,14 @@ static void add_commons (struct dn_build *build,
                          double uses)
 {
     double first = fmin (common->copies, uses);
-    double outer = dn_build_repeat (build, first);
 
-    add_common (build, common, body);
-    dn_build_repeat_end (build, outer);
-    outer = dn_build_repeat (build, uses - first);
-    build->shared = true;
-    add_common (build, common, body);
-    build->shared = false;
-    dn_build_repeat_end (build, outer);
+    DN_REPEAT (build, first)
+        add_common (build, common, body);
+    DN_REPEAT (build, uses - first) {
+        build->shared = true;
+        add_common (build, common, body);
+        build->shared = false;
+    }
 }
 
 /* So many parts of a kind with these layers as the row has with its own. */
@@ -350,30 +355,25 @@ static void add_blocks (struct dn_build *build,
 {
     struct dn_experts experts = row->experts;
     double attentions = parts (row, body, row->attentions);
-    double outer;
 
     dn_experts_read (build, &experts);
     if (row->dense <= 0) /* nothing has the inner size of the dense part */
         build->wanted = dn_keyset_minus (build->wanted, DN_KEYSET (ffn));
     dn_build_blocks (build, body->layers);
-    outer = dn_build_repeat (build, parts (row, body, row->spaces));
-    add_space (build, &row->space, body);
-    dn_build_repeat_end (build, outer);
+    DN_REPEAT (build, parts (row, body, row->spaces))
+        add_space (build, &row->space, body);
     if (row->common.copies > 0) {
         add_commons (build, &row->common, body, attentions);
         return;
     }
-    outer = dn_build_repeat (build, attentions);
-    dn_transformer_add_attention (build, body, NULL);
-    dn_build_repeat_end (build, outer);
-    outer = dn_build_repeat (build, parts (row, body, row->dense));
+    DN_REPEAT (build, attentions)
+        dn_transformer_add_attention (build, body, NULL);
     if (row->dense > 0)
-        dn_transformer_add_ffn (build, body);
-    dn_build_repeat_end (build, outer);
-    outer = dn_build_repeat (build, parts (row, body, row->mixtures));
+        DN_REPEAT (build, parts (row, body, row->dense))
+            dn_transformer_add_ffn (build, body);
     if (row->mixtures > 0)
-        dn_experts_add (build, body, &experts);
-    dn_build_repeat_end (build, outer);
+        DN_REPEAT (build, parts (row, body, row->mixtures))
+            dn_experts_add (build, body, &experts);
 }
 
 static DN_COLD void build_hybrid (struct dn_build *build, const void *data)

@@ -153,12 +153,9 @@ static DN_COLD void build_resnet (struct dn_build *build, const void *data)
     if (!cifar)
         dn_build_pool_max (build, 3, 2, 1);
     for (int i = 0; i < N_STAGES && row->blocks[i] > 0; i++) {
-        double outer;
-
         add_block (build, row, width, ldexp (channels, i), i == 0 ? 1 : 2);
-        outer = dn_build_repeat (build, row->blocks[i] - 1);
-        add_block (build, row, width, ldexp (channels, i), 1);
-        dn_build_repeat_end (build, outer);
+        DN_REPEAT (build, row->blocks[i] - 1)
+            add_block (build, row, width, ldexp (channels, i), 1);
     }
     dn_build_classifier (build, cifar ? 10 : 1000, false);
 }

@@ -140,18 +140,17 @@ static void add_embeddings (struct dn_build *build,
 /* The table of relative positions and its spread over the scores, once per side. */
 static void add_relative (struct dn_build *build, double heads)
 {
-    struct dn_shape at = build->at;
-    struct dn_op op = {.kind = DN_OP_EMBEDDING,
-                       .in = BUCKETS * heads,
-                       .out = BUCKETS * heads,
-                       .weights = BUCKETS * heads,
-                       .params = BUCKETS * heads,
-                       .tensors = 1,
-                       .masks = 8 * at.dim[0] * at.dim[0],
-                       .first = true};
+    double numbers = BUCKETS * heads;
+    double tokens = build->at.dim[0];
 
-    dn_build_op (build, &op);
-    build->at = at;
+    dn_build_op (build,
+                 DN_OP (EMBEDDING,
+                        .in = numbers,
+                        .out = numbers,
+                        .params = numbers,
+                        .tensors = 1,
+                        .masks = 8 * tokens * tokens,
+                        .first = true));
 }
 
 static void add_side_end (struct dn_build *build, unsigned traits)
@@ -187,14 +186,12 @@ static void add_layers (struct dn_build *build,
                         const struct dn_experts *experts)
 {
     double sparse = experts->n > 0 ? floor (body->layers / 2) : 0;
-    double outer = dn_build_repeat (build, body->layers - sparse);
 
-    add_layer (build, body, memory, NULL);
-    dn_build_repeat_end (build, outer);
-    outer = dn_build_repeat (build, sparse);
+    DN_REPEAT (build, body->layers - sparse)
+        add_layer (build, body, memory, NULL);
     if (sparse > 0)
-        add_layer (build, body, memory, experts);
-    dn_build_repeat_end (build, outer);
+        DN_REPEAT (build, sparse)
+            add_layer (build, body, memory, experts);
 }
 
 static struct dn_experts read_experts (struct dn_build *build,

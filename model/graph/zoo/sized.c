@@ -56,12 +56,10 @@ static DN_COLD void build_cnn (struct dn_build *build, const void *row)
     for (int i = 0; i < stages; i++) {
         /* Layers that do not divide evenly go to the first stages. */
         double n = floor ((layers + stages - 1 - i) / stages);
-        double outer;
 
         dn_build_conv_norm_relu (build, fmax (channels, 1), 3, i == 0 ? 1 : 2, 1);
-        outer = dn_build_repeat (build, n - 1);
-        dn_build_conv_norm_relu (build, fmax (channels, 1), 3, 1, 1);
-        dn_build_repeat_end (build, outer);
+        DN_REPEAT (build, n - 1)
+            dn_build_conv_norm_relu (build, fmax (channels, 1), 3, 1, 1);
         channels *= 2;
     }
     dn_build_classifier (build, 1000, false);
@@ -94,14 +92,12 @@ static DN_COLD void build_mlp (struct dn_build *build, const void *row)
     (void) row;
     dn_build_features (build, in, 0);
     if (layers > 1) {
-        double outer;
-
         dn_build_linear (build, hidden, true);
         dn_build_activation (build, DN_ACTIVATION_RELU);
-        outer = dn_build_repeat (build, layers - 2);
-        dn_build_linear (build, hidden, true);
-        dn_build_activation (build, DN_ACTIVATION_RELU);
-        dn_build_repeat_end (build, outer);
+        DN_REPEAT (build, layers - 2) {
+            dn_build_linear (build, hidden, true);
+            dn_build_activation (build, DN_ACTIVATION_RELU);
+        }
     }
     dn_build_linear (build, classes, true);
     dn_build_loss (build);
@@ -115,14 +111,12 @@ static void add_layers (struct dn_build *build,
                         double layers,
                         bool dropout)
 {
-    double outer;
-
     dn_build_lstm (build, hidden);
-    outer = dn_build_repeat (build, layers - 1);
-    if (dropout)
-        dn_build_dropout (build);
-    dn_build_lstm (build, hidden);
-    dn_build_repeat_end (build, outer);
+    DN_REPEAT (build, layers - 1) {
+        if (dropout)
+            dn_build_dropout (build);
+        dn_build_lstm (build, hidden);
+    }
 }
 
 /* A classifier of sequences of embed_dim= real numbers, from the last step's features
@@ -177,17 +171,16 @@ const struct dn_zoo_family dn_zoo_lstm = SIZED ("lstm", 2, build_lstm);
  */
 static void add_pair (struct dn_build *build, double vocab, double features)
 {
-    struct dn_op op = {.kind = DN_OP_EMBEDDING,
-                       .repeat = 2,
-                       .in = 1,
-                       .out = features,
-                       .weights = features,
-                       .params = vocab / 2 * features,
-                       .tensors = 1,
-                       .masks = 8,
-                       .first = true};
-
-    dn_build_op (build, &op);
+    dn_build_op (build,
+                 DN_OP (EMBEDDING,
+                        .repeat = 2,
+                        .in = 1,
+                        .out = features,
+                        .weights = features,
+                        .params = vocab / 2 * features,
+                        .tensors = 1,
+                        .masks = 8,
+                        .first = true));
     build->at = (struct dn_shape){.channels = features};
 }
 
@@ -305,11 +298,9 @@ void dn_zoo_unknown (struct dn_build *build)
                        .flops = flops,
                        .in = saved,
                        .out = saved,
-                       .weights = params,
                        .params = params,
                        .tensors = 1,
                        .saved = saved};
-    double outer;
 
     /* The predictor reads these. */
     build->wanted = dn_keyset_or (
@@ -318,7 +309,6 @@ void dn_zoo_unknown (struct dn_build *build)
         dn_build_image (build, 3, 224, build->spec->image.n_dims == 3 ? 3 : 2);
     else
         dn_build_features (build, DN_WANT (build, in_channels, saved), 0);
-    outer = dn_build_repeat (build, layers);
-    dn_build_op (build, &op);
-    dn_build_repeat_end (build, outer);
+    DN_REPEAT (build, layers)
+        dn_build_op (build, &op);
 }

@@ -52,7 +52,12 @@ static void add_positions (struct dn_build *build, const struct swin *row, doubl
         return;
     }
     /* Computed once for all samples. */
-    dn_build_array (build, DN_OP_COPY, params, distances * heads, params, 3);
+    dn_build_op (build,
+                 DN_OP (COPY,
+                        .in = params,
+                        .out = distances * heads,
+                        .params = params,
+                        .tensors = 3));
     dn_build_elementwise (build, 1);
 }
 
@@ -85,11 +90,11 @@ static void add_products (struct dn_build *build, const struct swin *row)
         /* Query and key of length 1. They share their memory with the value, which
          * remains with them.
          */
-        double outer = dn_build_repeat (build, 2);
 
-        build->pending += build->repeat / 2 * dn_shape_elements (&start);
-        dn_build_norm (build, DN_NORM_PLAIN);
-        dn_build_repeat_end (build, outer);
+        DN_REPEAT (build, 2) {
+            build->pending += build->repeat / 2 * dn_shape_elements (&start);
+            dn_build_norm (build, DN_NORM_PLAIN);
+        }
     }
     dn_build_matmul (
         build, batches, tokens, tokens, HEAD, 2 * dn_shape_elements (&start));
@@ -170,13 +175,10 @@ static DN_COLD void build_swin (struct dn_build *build, const void *data)
     dn_build_conv (build, row->channels, PATCH, PATCH, 0, 1, true);
     dn_build_norm (build, DN_NORM_LAYER);
     for (int i = 0; i < N_STAGES; i++) {
-        double outer;
-
         if (i > 0)
             add_merging (build, row);
-        outer = dn_build_repeat (build, row->blocks[i]);
-        add_block (build, row);
-        dn_build_repeat_end (build, outer);
+        DN_REPEAT (build, row->blocks[i])
+            add_block (build, row);
     }
     dn_build_norm (build, DN_NORM_LAYER);
     dn_build_classifier (build, 1000, false);

@@ -215,24 +215,29 @@ static void add_blocks (struct dn_build *build,
                         double distances)
 {
     double table = body->heads * (distances + 3);
-    double outer;
 
     dn_build_blocks (build, body->layers);
-    outer = dn_build_repeat (build, body->layers);
-    /* The biases of queries and values, with zeros for the keys between them. */
-    if (traits & BIASES_JOINED)
-        dn_build_array (
-            build, DN_OP_COPY, 2 * body->hidden, 3 * body->hidden, 2 * body->hidden, 2);
-    /* BEiT: the table of distances, with three more of the class token, is spread over
-     * the scores.
-     */
-    if (traits & RELATIVE)
-        dn_build_array (build, DN_OP_COPY, table, table, table, 1);
-    if (traits & INNER_NORM)
-        add_inner_norm_block (build, body);
-    else
-        dn_transformer_add_block (build, body);
-    dn_build_repeat_end (build, outer);
+    DN_REPEAT (build, body->layers) {
+        /* The biases of queries and values, with zeros for the keys between them. */
+        if (traits & BIASES_JOINED)
+            dn_build_op (build,
+                         DN_OP (COPY,
+                                .in = 2 * body->hidden,
+                                .out = 3 * body->hidden,
+                                .params = 2 * body->hidden,
+                                .tensors = 2));
+        /* BEiT: the table of distances, with three more of the class token, is spread
+         * over the scores.
+         */
+        if (traits & RELATIVE)
+            dn_build_op (
+                build,
+                DN_OP (COPY, .in = table, .out = table, .params = table, .tensors = 1));
+        if (traits & INNER_NORM)
+            add_inner_norm_block (build, body);
+        else
+            dn_transformer_add_block (build, body);
+    }
 }
 
 /* A learned query attends to all patches. */
