@@ -237,7 +237,8 @@ static void tell_passed_over (struct dn_span text)
             dn_spec_key (name) ? NULL : dn_spec_synonym (name);
 
         if (synonym && synonym->use == DN_SYNONYM_GONE)
-            dn_complain ("warning: %s= has gone, say %s=", synonym->word, synonym->key);
+            dn_complain (
+                "warning: %s= has gone, say %s=", synonym->words, synonym->key);
         else if (synonym && !synonym->key)
             dn_buf_add (
                 &buf, "%s%.*s", buf.len > 0 ? ", " : "", (int) name.len, name.text);

@@ -91,6 +91,16 @@ struct dn_span dn_span_cut (struct dn_span *rest, const char *separators)
     return piece;
 }
 
+bool dn_words_have (const char *words, struct dn_span word)
+{
+    struct dn_span rest = dn_span_of (words);
+
+    for (struct dn_span one; (one = dn_span_cut (&rest, " ")).text;)
+        if (dn_word_equal (one.text, one.len, word.text, word.len))
+            return true;
+    return false;
+}
+
 int dn_span_copy (struct dn_span span,
                   char *out,
                   size_t size,

@@ -22,6 +22,9 @@ bool dn_span_is (struct dn_span span, const char *word);
  */
 struct dn_span dn_span_cut (struct dn_span *rest, const char *separators);
 
+/* Is 'word' one of 'words', which have a blank between them? */
+bool dn_words_have (const char *words, struct dn_span word);
+
 /* Copy into 'out' of 'size' bytes; -1 with DN_E_LIMIT and an empty 'out' if too long.
  */
 int dn_span_copy (struct dn_span span,

@@ -91,13 +91,9 @@ static struct dn_span next_word (struct dn_span *rest)
 
 static unsigned sets_of_word (const struct dn_tune_words *known, struct dn_span word)
 {
-    for (int i = 0; i < known->n; i++) {
-        struct dn_span same = dn_span_of (known->list[i].words);
-
-        for (struct dn_span one; (one = dn_span_cut (&same, " ")).text;)
-            if (dn_word_equal (one.text, one.len, word.text, word.len))
-                return known->list[i].sets;
-    }
+    for (int i = 0; i < known->n; i++)
+        if (dn_words_have (known->list[i].words, word))
+            return known->list[i].sets;
     return 0;
 }
 

@@ -11,13 +11,14 @@
 #include "base/text.h"
 
 struct dn_synonym {
-    const char *word;
-    const char *key; /* NULL: the word is read, and nothing depends on it */
-    const char *on;  /* what "true" and the word alone mean; NULL: not taken */
+    const char *words; /* with a blank between them */
+    const char *key;   /* NULL: a word is read, and nothing depends on it */
+    const char *on;    /* what "true" and a word alone mean; NULL: not taken */
     enum dn_synonym_use {
         DN_SYNONYM_TAKEN,
         DN_SYNONYM_SUGGESTED, /* not taken: programs use it for several things */
-        DN_SYNONYM_GONE       /* it was a key: taken, with a warning, for one version */
+        DN_SYNONYM_GONE       /* one word, which was a key: taken for one version, with
+                                 a warning */
     } use;
 };
 
