@@ -42,45 +42,53 @@ enum field {
     SIZES = LAYERS | HIDDEN | HEADS | VOCAB
 };
 
+#define KEY(field, member, ...)                                                        \
+    {                                                                                  \
+        field, offsetof (struct dn_spec, member),                                      \
+        {                                                                              \
+            __VA_ARGS__                                                                \
+        }                                                                              \
+    }
+
 static const struct key {
     enum field field;
     size_t offset;
     const char *names[NAMES_MAX];
 } keys[] = {
-    {LAYERS,
-     offsetof (struct dn_spec, layers),
-     {"num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder_layers"}},
-    {HIDDEN,
-     offsetof (struct dn_spec, hidden),
-     {"hidden_size", "n_embd", "d_model", "dim", "n_embed"}},
-    {HEADS,
-     offsetof (struct dn_spec, heads),
-     {"num_attention_heads",
-      "n_head",
-      "num_heads",
-      "n_heads",
-      "encoder_attention_heads"}},
-    {KV_HEADS,
-     offsetof (struct dn_spec, kv_heads),
-     {"num_key_value_heads", "num_kv_heads"}},
-    {HEAD_DIM, offsetof (struct dn_spec, head_dim), {"head_dim", "d_kv"}},
-    {FFN,
-     offsetof (struct dn_spec, ffn),
-     {"ffn_hidden_size", "n_inner", "ffn_dim", "hidden_dim", "intermediate_size"}},
-    {FFN, offsetof (struct dn_spec, ffn), {"d_ff", "encoder_ffn_dim"}},
-    {VOCAB, offsetof (struct dn_spec, vocab), {"vocab_size"}},
-    {POSITIONS,
-     offsetof (struct dn_spec, positions),
-     {"max_position_embeddings", "n_positions"}},
-    {EMBED, offsetof (struct dn_spec, embed_dim), {"embedding_size"}},
-    {EXPERTS,
-     offsetof (struct dn_spec, experts),
-     {"num_local_experts", "num_experts", "n_routed_experts"}},
-    {SHARED_EXPERTS, offsetof (struct dn_spec, shared_experts), {"n_shared_experts"}},
-    {DENSE, offsetof (struct dn_spec, dense_layers), {"first_k_dense_replace"}},
-    {TOP_K, offsetof (struct dn_spec, top_k), {"num_experts_per_tok"}},
-    {EXPERT_FFN, offsetof (struct dn_spec, expert_ffn), {"moe_intermediate_size"}},
-    {WINDOW, offsetof (struct dn_spec, window), {"sliding_window", "local_attention"}},
+    KEY (LAYERS,
+         layers,
+         "num_hidden_layers",
+         "n_layer",
+         "num_layers",
+         "n_layers",
+         "encoder_layers"),
+    KEY (HIDDEN, hidden, "hidden_size", "n_embd", "d_model", "dim", "n_embed"),
+    KEY (HEADS,
+         heads,
+         "num_attention_heads",
+         "n_head",
+         "num_heads",
+         "n_heads",
+         "encoder_attention_heads"),
+    KEY (KV_HEADS, kv_heads, "num_key_value_heads", "num_kv_heads"),
+    KEY (HEAD_DIM, head_dim, "head_dim", "d_kv"),
+    KEY (FFN,
+         ffn,
+         "ffn_hidden_size",
+         "n_inner",
+         "ffn_dim",
+         "hidden_dim",
+         "intermediate_size"),
+    KEY (FFN, ffn, "d_ff", "encoder_ffn_dim"),
+    KEY (VOCAB, vocab, "vocab_size"),
+    KEY (POSITIONS, positions, "max_position_embeddings", "n_positions"),
+    KEY (EMBED, embed_dim, "embedding_size"),
+    KEY (EXPERTS, experts, "num_local_experts", "num_experts", "n_routed_experts"),
+    KEY (SHARED_EXPERTS, shared_experts, "n_shared_experts"),
+    KEY (DENSE, dense_layers, "first_k_dense_replace"),
+    KEY (TOP_K, top_k, "num_experts_per_tok"),
+    KEY (EXPERT_FFN, expert_ffn, "moe_intermediate_size"),
+    KEY (WINDOW, window, "sliding_window", "local_attention"),
 };
 
 /* A field that must have a value, as JSON writes it; 'usual' is what transformers

@@ -463,8 +463,7 @@ static int override (struct dn_site *site,
 
         if (len > 0 && (key.len <= len || !dn_word_equal (key.text, len, prefix, len)))
             continue;
-        key.text += len;
-        key.len -= len;
+        key = dn_span_after (key, len);
         if (override_pair (site, &(struct dn_pair){key, value}, origin, err) < 0)
             return -1;
     }

@@ -57,6 +57,18 @@ struct dn_names {
 #define DN_ENUM_CONSTANT(constant, ...)   DN_##constant,
 #define DN_ENUM_WORD(constant, word, ...) [DN_##constant] = (word),
 
+/* The enum of the list DN_XS, with their number, DN_N_XS: DN_ENUM (dn_x, XS). Its words
+ * as a struct dn_names: DN_NAMES_OF (XS).
+ */
+#define DN_ENUM(name, list)                                                            \
+    enum name {                                                                        \
+        DN_##list (DN_ENUM_CONSTANT) DN_N_##list                                       \
+    }
+#define DN_NAMES_OF(list)                                                              \
+    {                                                                                  \
+        (const char *const[]){DN_##list (DN_ENUM_WORD)}, DN_N_##list                   \
+    }
+
 /* Return the name of 'value', or "?" for a value outside the table. */
 const char *dn_names_get (const struct dn_names *names, int value);
 
@@ -74,6 +86,11 @@ static inline bool dn_is_digit (char c)
 static inline char dn_lower (char c)
 {
     return (char) (c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
+static inline bool dn_is_letter (char c)
+{
+    return dn_lower (c) >= 'a' && dn_lower (c) <= 'z';
 }
 
 /* fmax () and fmin () without a call, for what is no NaN. Of a NaN and a number, in

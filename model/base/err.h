@@ -26,9 +26,7 @@
     ROW (E_VERSION, "version") /* made by another version */                           \
     ROW (E_TIME, "time") /* not done by its deadline */                                \
     ROW (E_BUG, "bug") /* cannot happen */
-enum dn_errc {
-    DN_ERRORS (DN_ENUM_CONSTANT) DN_N_ERRORS
-};
+DN_ENUM (dn_errc, ERRORS);
 /* clang-format on */
 
 struct dn_err {

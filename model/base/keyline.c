@@ -32,19 +32,15 @@ static int cut_value (struct dn_span *rest, struct dn_span *value, struct dn_err
     size_t end = 0;
     bool quoted = rest->len > 0 && rest->text[0] == '"';
 
-    if (quoted) {
-        rest->text++;
-        rest->len--;
-    }
+    if (quoted)
+        *rest = dn_span_after (*rest, 1);
     while (end < rest->len
            && (quoted ? rest->text[end] != '"' : !is_blank (rest->text[end])))
         end++;
     if (quoted && end == rest->len)
         return dn_refuse (err, key_quote);
     *value = (struct dn_span){rest->text, end};
-    end += quoted ? 1 : 0;
-    rest->text += end;
-    rest->len -= end;
+    *rest = dn_span_after (*rest, end + (quoted ? 1 : 0));
     return 0;
 }
 
@@ -58,11 +54,6 @@ static size_t key_length (struct dn_span text)
     return len;
 }
 
-static struct dn_span after (struct dn_span text, size_t len)
-{
-    return (struct dn_span){text.text + len, text.len - len};
-}
-
 static int read_pairs (struct dn_span text,
                        struct dn_keyline *keyline,
                        struct dn_err *err)
@@ -73,7 +64,7 @@ static int read_pairs (struct dn_span text,
 
         if (len == text.len || text.text[len] != '=') {
             keyline->word = (struct dn_span){text.text, len};
-            text = dn_span_trim (after (text, len));
+            text = dn_span_trim (dn_span_after (text, len));
         }
     }
     while (text.len > 0) {
@@ -82,7 +73,7 @@ static int read_pairs (struct dn_span text,
         if (pair.key.len == 0 || pair.key.len == text.len
             || text.text[pair.key.len] != '=')
             return dn_refuse (err, key_value, DN_QUOTED_SPAN (pair.key));
-        text = after (text, pair.key.len + 1);
+        text = dn_span_after (text, pair.key.len + 1);
         if (cut_value (&text, &pair.value, err) < 0)
             return -1;
         if (keyline->n_pairs == DN_KEYLINE_PAIRS_MAX)

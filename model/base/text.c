@@ -37,10 +37,8 @@ static bool is_blank (char c)
 
 struct dn_span dn_span_trim (struct dn_span span)
 {
-    while (span.len > 0 && is_blank (span.text[0])) {
-        span.text++;
-        span.len--;
-    }
+    while (span.len > 0 && is_blank (span.text[0]))
+        span = dn_span_after (span, 1);
     while (span.len > 0 && is_blank (span.text[span.len - 1]))
         span.len--;
     return span;
@@ -82,12 +80,8 @@ struct dn_span dn_span_cut (struct dn_span *rest, const char *separators)
     if (!rest->text)
         return piece;
     piece.len = length_until (*rest, separators);
-    if (piece.len == rest->len) {
-        *rest = (struct dn_span){NULL, 0};
-    } else {
-        rest->text += piece.len + 1;
-        rest->len -= piece.len + 1;
-    }
+    *rest = piece.len == rest->len ? (struct dn_span){NULL, 0}
+                                   : dn_span_after (*rest, piece.len + 1);
     return piece;
 }
 
@@ -191,8 +185,7 @@ void dn_buf_escape (struct dn_buf *buf, struct dn_span text, char coded)
             dn_buf_add (buf, "\\%c", c);
         else
             dn_buf_put (buf, "?", 1);
-        text.text += n + 1;
-        text.len -= n + 1;
+        text = dn_span_after (text, n + 1);
     }
 }
 
@@ -468,11 +461,6 @@ static bool is_same_letter (char a, char b)
     return dn_word_equal (&a, 1, &b, 1);
 }
 
-static int least_of (int a, int b)
-{
-    return a < b ? a : b;
-}
-
 /* Optimal string alignment: 'row' has the distances from the first i letters of the
  * word to all beginnings of the name, 'last' and 'before' those of i - 1 and i - 2.
  */
@@ -495,10 +483,13 @@ int dn_word_distance (struct dn_span word, const char *name)
         for (size_t j = 1; j <= n; j++) {
             int cost = is_same_letter (*at, name[j - 1]) ? 0 : 1;
 
-            row[j] = least_of (last[j - 1] + cost, 1 + least_of (last[j], row[j - 1]));
-            if (i > 1 && j > 1 && is_same_letter (*at, name[j - 2])
+            row[j] = 1 + (last[j] < row[j - 1] ? last[j] : row[j - 1]);
+            if (row[j] > last[j - 1] + cost)
+                row[j] = last[j - 1] + cost;
+            if (i > 1 && j > 1 && row[j] > before[j - 2] + 1
+                && is_same_letter (*at, name[j - 2])
                 && is_same_letter (at[-1], name[j - 1]))
-                row[j] = least_of (row[j], before[j - 2] + 1);
+                row[j] = before[j - 2] + 1;
         }
     }
     return rows[word.len % 3][n];
@@ -506,7 +497,7 @@ int dn_word_distance (struct dn_span word, const char *name)
 
 static bool is_word_letter (char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || dn_is_digit (c);
+    return dn_is_letter (c) || dn_is_digit (c);
 }
 
 /* Is 'name' a part of 'word', with no letter or digit before and after it? */

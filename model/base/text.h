@@ -14,6 +14,14 @@ struct dn_span {
 };
 
 struct dn_span dn_span_of (const char *text);
+
+/* What follows the first 'n' bytes, as far as there are so many. */
+static inline struct dn_span dn_span_after (struct dn_span span, size_t n)
+{
+    n = n < span.len ? n : span.len;
+    return (struct dn_span){span.text + n, span.len - n};
+}
+
 struct dn_span dn_span_trim (struct dn_span span);
 bool dn_span_is (struct dn_span span, const char *word);
 

@@ -250,12 +250,6 @@ double dn_build_round (double channels, double divisor)
     return rounded < 0.9 * channels ? rounded + divisor : rounded;
 }
 
-static bool is_product (enum dn_op_kind kind)
-{
-    return kind == DN_OP_CONV || kind == DN_OP_LINEAR || kind == DN_OP_MATMUL
-           || kind == DN_OP_ATTENTION || kind == DN_OP_RNN;
-}
-
 static void sum_up (struct dn_build *build)
 {
     struct dn_graph *graph = &build->graph;
@@ -264,10 +258,8 @@ static void sum_up (struct dn_build *build)
     for (int i = 0; i < graph->n_ops; i++) {
         const struct dn_op *op = &graph->ops[i];
 
-        graph->params += op->repeat * op->params;
-        graph->tensors += op->repeat * op->tensors;
-        graph->frozen_params += op->repeat * op->frozen_params;
-        if (is_product (op->kind))
+        dn_graph_count (graph, op);
+        if (dn_op_is_product (op))
             graph->flops += op->repeat * op->flops;
         largest = dn_max (largest, op->repeat * (op->in + op->out + op->saved));
         graph->recent |= op->recent;

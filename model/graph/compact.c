@@ -431,7 +431,7 @@ int dn_layers_fewer (const struct dn_layers *layers,
 
     *fewer = *layers;
     fewer->list = NULL;
-    fewer->n = fewer->capacity = 0;
+    fewer->n = 0;
     if (!entries || !means)
         return -1;
     for (int i = 0; i < layers->n; i++)

@@ -8,9 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const char *const kind_text[] = {DN_OP_KINDS (DN_ENUM_WORD)};
-
-const struct dn_names dn_op_kind_names = DN_NAMES (kind_text, DN_N_OP_KINDS);
+const struct dn_names dn_op_kind_names = DN_NAMES_OF (OP_KINDS);
 
 bool dn_op_is_frozen (const struct dn_op *op)
 {
@@ -20,6 +18,19 @@ bool dn_op_is_frozen (const struct dn_op *op)
 bool dn_op_has_weights (const struct dn_op *op)
 {
     return op->kind == DN_OP_CONV || op->kind == DN_OP_LINEAR || op->kind == DN_OP_RNN;
+}
+
+bool dn_op_is_product (const struct dn_op *op)
+{
+    return dn_op_has_weights (op) || op->kind == DN_OP_MATMUL
+           || op->kind == DN_OP_ATTENTION;
+}
+
+void dn_graph_count (struct dn_graph *graph, const struct dn_op *op)
+{
+    graph->params += op->repeat * op->params;
+    graph->tensors += op->repeat * op->tensors;
+    graph->frozen_params += op->repeat * op->frozen_params;
 }
 
 bool dn_graph_has (const struct dn_graph *graph, enum dn_op_kind kind)

@@ -32,9 +32,7 @@
     ROW (OP_DROPOUT, "dropout")                                                        \
     ROW (OP_COPY, "copy") /* transposes, concatenations, padding, interpolation */     \
     ROW (OP_LOSS, "loss")
-enum dn_op_kind {
-    DN_OP_KINDS (DN_ENUM_CONSTANT) DN_N_OP_KINDS
-};
+DN_ENUM (dn_op_kind, OP_KINDS);
 /* clang-format on */
 
 extern const struct dn_names dn_op_kind_names;
@@ -201,6 +199,12 @@ bool dn_op_is_frozen (const struct dn_op *op);
 
 /* Is it a product with weights: a convolution, a linear or a recurrent layer? */
 bool dn_op_has_weights (const struct dn_op *op);
+
+/* Is it a product at all, with weights or of two activations? */
+bool dn_op_is_product (const struct dn_op *op);
+
+/* Add the parameters and tensors of all its repetitions to the totals of the graph. */
+void dn_graph_count (struct dn_graph *graph, const struct dn_op *op);
 
 /* Nothing of it is kept for the backward pass. */
 void dn_op_keep_nothing (struct dn_op *op);

@@ -11,14 +11,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/fields.h"
 #include "base/messages.h"
 #include "graph/build.h"
 
-static const char *const kind_text[] = {DN_LAYER_KINDS (DN_ENUM_WORD)};
-
-const struct dn_names dn_layer_kind_names = DN_NAMES (kind_text, DN_N_LAYER_KINDS);
-
-#define FIRST_CAPACITY 64
+const struct dn_names dn_layer_kind_names = DN_NAMES_OF (LAYER_KINDS);
 
 struct dn_layer dn_layer_empty (enum dn_layer_kind kind)
 {
@@ -50,18 +47,10 @@ int dn_layers_add (struct dn_layers *layers,
                    const struct dn_layer *layer,
                    struct dn_err *err)
 {
-    int capacity = layers->capacity ? 2 * layers->capacity : FIRST_CAPACITY;
-    struct dn_layer *grown;
-
     if (layers->n == DN_GRAPH_OPS_MAX)
         return dn_refuse (err, layers, DN_GRAPH_OPS_MAX);
-    if (layers->n == layers->capacity) {
-        grown = reallocarray (layers->list, (size_t) capacity, sizeof (*grown));
-        if (!grown)
-            return dn_refuse (err, no_memory);
-        layers->list = grown;
-        layers->capacity = capacity;
-    }
+    if (dn_rows_grow (&layers->list, layers->n, sizeof (*layer), err) < 0)
+        return -1;
     layers->list[layers->n++] = *layer;
     return 0;
 }

@@ -41,9 +41,7 @@
     ROW (LAYER_LOSS, "loss", LOSS, NULL)                                               \
     /* 'flops' and 'bytes' are all that is known */                                    \
     ROW (LAYER_OTHER, "other", COPY, make_other)
-enum dn_layer_kind {
-    DN_LAYER_KINDS (DN_ENUM_CONSTANT) DN_N_LAYER_KINDS
-};
+DN_ENUM (dn_layer_kind, LAYER_KINDS);
 /* clang-format on */
 
 extern const struct dn_names dn_layer_kind_names;
@@ -93,7 +91,6 @@ struct dn_layers {
     char name[DN_NAME_MAX];
     struct dn_layer *list; /* owned */
     int n;
-    int capacity;
     double blocks;               /* equal blocks of the network; 0 none */
     double boundary;             /* elements between two of them */
     double input_bytes;          /* of one sample as it is copied to the device; -1 */

@@ -112,10 +112,7 @@ static void grow_graph (struct dn_graph *graph, double views)
 /* Products of a pass, in FLOPs of a forward pass. */
 static double flops_of (const struct dn_op *op, enum reach reach)
 {
-    bool product = dn_op_has_weights (op) || op->kind == DN_OP_MATMUL
-                   || op->kind == DN_OP_ATTENTION;
-
-    if (!product)
+    if (!dn_op_is_product (op))
         return 0;
     return op->repeat * op->flops
            * (reach == REACH_FORWARD ? 1
@@ -157,9 +154,7 @@ static void add (struct earlier *earlier, const struct dn_op *op, enum reach rea
 
     earlier->ops[earlier->n++] = *op;
     graph->others += flops_of (op, reach);
-    graph->params += op->repeat * op->params;
-    graph->tensors += op->repeat * op->tensors;
-    graph->frozen_params += op->repeat * op->frozen_params;
+    dn_graph_count (graph, op);
 }
 
 /* The blocks of a pass are spread over devices as those of the graph are. */
@@ -170,18 +165,17 @@ static void add_exchanges (struct earlier *earlier, enum reach reach, double sam
         earlier->graph->exchanges[1] += samples / earlier->views;
 }
 
-/* A copy of the network for 'samples' at once, 'times' in turn; of 'own' weights. What
- * runs forward alone beside adapters is the network without them.
+/* A copy of 'graph' for 'samples' at once, 'times' in turn; of 'own' weights. What runs
+ * forward alone beside adapters is the network without them.
  */
 static void add_copy (struct earlier *earlier,
+                      const struct dn_graph *graph,
                       enum reach reach,
                       double samples,
                       double times,
                       bool own,
                       bool adapted)
 {
-    const struct dn_graph *graph = earlier->graph;
-
     if (samples * times <= 0)
         return;
     for (int i = 0; i < graph->n_ops; i++) {
@@ -191,6 +185,8 @@ static void add_copy (struct earlier *earlier,
             continue;
         grow (&op, samples);
         op.repeat *= times;
+        if (graph != earlier->graph)
+            op.block = op.block && earlier->graph->block_layers > 1;
         set_reach (&op, reach);
         if (!own)
             share_weights (&op);
@@ -304,24 +300,6 @@ static int build_teacher (const struct dn_networks *networks,
     return 0;
 }
 
-static void add_teacher (struct earlier *earlier,
-                         const struct dn_graph *teacher,
-                         double samples)
-{
-    bool blocks = earlier->graph->block_layers > 1;
-
-    for (int i = 0; i < teacher->n_ops; i++) {
-        struct dn_op op = teacher->ops[i];
-
-        grow (&op, samples);
-        set_reach (&op, REACH_FORWARD);
-        freeze_weights (&op);
-        op.block = op.block && blocks;
-        add (earlier, &op, REACH_FORWARD);
-    }
-    add_exchanges (earlier, REACH_FORWARD, samples);
-}
-
 /* Networks that only run forward. Adapters need no copy for a reference: without them
  * the network is the one before the training.
  */
@@ -333,16 +311,17 @@ static void add_others (struct earlier *earlier,
     double samples = method->views * method->forwards;
     double others = dn_max (method->others, teacher->n_ops > 0 ? 1 : 0);
 
-    for (int i = 0; i < (int) others; i++)
-        if (i == 0 && teacher->n_ops > 0)
-            add_teacher (earlier, teacher, samples);
-        else
-            add_copy (earlier,
-                      REACH_FORWARD,
-                      samples,
-                      1,
-                      i > 0 || spec->lora == DN_UNSET,
-                      false);
+    for (int i = 0; i < (int) others; i++) {
+        bool named = i == 0 && teacher->n_ops > 0;
+
+        add_copy (earlier,
+                  named ? teacher : earlier->graph,
+                  REACH_FORWARD,
+                  samples,
+                  1,
+                  named || i > 0 || spec->lora == DN_UNSET,
+                  named);
+    }
 }
 
 /* The most operators that the passes have. */
@@ -377,15 +356,17 @@ static DN_COLD int add_all (struct dn_graph *graph,
     if (method->generates)
         add_generation (&earlier, &generation);
     add_others (&earlier, method, spec, teacher);
-    add_copy (&earlier, REACH_FORWARD, method->views * method->again, 1, false, true);
+    add_copy (
+        &earlier, graph, REACH_FORWARD, method->views * method->again, 1, false, true);
     add_copy (&earlier,
+              graph,
               method->to_input ? REACH_INPUT : REACH_WEIGHTS,
               method->to_input ? 1 : method->views,
               passes - 1,
               false,
               true);
     for (int i = 1; i < (int) method->learners; i++)
-        add_copy (&earlier, REACH_LEARNER, method->views, 1, true, true);
+        add_copy (&earlier, graph, REACH_LEARNER, method->views, 1, true, true);
     grow_graph (graph, method->views);
     memcpy (earlier.ops + earlier.n,
             graph->ops,

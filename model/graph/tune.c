@@ -84,8 +84,7 @@ static int read_frozen (const struct dn_graph *graph,
     *choice = (struct choice){0, false};
     if (rest.len > len && dn_word_equal (rest.text, len, ALL_BUT, len)) {
         choice->only = true;
-        rest.text += len;
-        rest.len -= len;
+        rest = dn_span_after (rest, len);
     }
     return dn_tune_read (
         &dn_part_words, graph, rest, all_sets (graph), &choice->sets, err);
@@ -225,13 +224,8 @@ static int quantise (struct dn_graph *graph, enum dn_quant quant, struct dn_err 
 static void count (struct dn_graph *graph)
 {
     graph->params = graph->tensors = graph->frozen_params = 0;
-    for (int i = 0; i < graph->n_ops; i++) {
-        const struct dn_op *op = &graph->ops[i];
-
-        graph->params += op->repeat * op->params;
-        graph->tensors += op->repeat * op->tensors;
-        graph->frozen_params += op->repeat * op->frozen_params;
-    }
+    for (int i = 0; i < graph->n_ops; i++)
+        dn_graph_count (graph, &graph->ops[i]);
 }
 
 /* Is the head a new one, which LoRA trains too (peft, TaskType.SEQ_CLS)? That of a

@@ -79,13 +79,9 @@ static struct dn_span next_word (struct dn_span *rest)
 {
     struct dn_span word = dn_span_cut (rest, "+");
 
-    for (size_t i = word.len; word.text && i > 0; i--) {
-        if (word.text[i - 1] == '.') {
-            word.text += i;
-            word.len -= i;
-            break;
-        }
-    }
+    for (size_t i = word.len; word.text && i > 0; i--)
+        if (word.text[i - 1] == '.')
+            return dn_span_after (word, i);
     return word;
 }
 

@@ -159,14 +159,10 @@ static int read_real (const struct key *key,
                       double *out,
                       struct dn_err *err)
 {
-    static const char gib[] = "GiB";
-    size_t len = sizeof (gib) - 1;
-    double scale = 1;
+    bool gib = value.len > 3 && memcmp (value.text + value.len - 3, "GiB", 3) == 0;
+    double scale = gib ? DN_GIB : 1;
 
-    if (value.len > len && memcmp (value.text + value.len - len, gib, len) == 0) {
-        value.len -= len;
-        scale = DN_GIB;
-    }
+    value.len -= gib ? 3 : 0;
     if (dn_real_read (value, key->name, key->min / scale, key->max / scale, out, err)
         < 0)
         return -1;
@@ -244,43 +240,48 @@ static struct dn_generation *find_generation (const struct dn_catalogue *catalog
     return NULL;
 }
 
-/* The generation of that name, which is new where the catalogue has none; or NULL. */
-static struct dn_generation *open_generation (struct dn_catalogue *catalogue,
-                                              struct dn_span name,
-                                              struct dn_err *err)
+/* A copy of 'row' as the last of the '*n' rows of 'size' bytes at 'rows', or NULL. */
+static void *append (void *rows,
+                     int *n,
+                     size_t size,
+                     const void *row,
+                     struct dn_err *err)
 {
-    struct dn_generation *found = find_generation (catalogue, name);
+    char *first;
+
+    if (dn_rows_grow (rows, *n, size, err) < 0)
+        return NULL;
+    memcpy (&first, rows, sizeof (first));
+    return memcpy (first + size * (size_t) (*n)++, row, size);
+}
+
+/* The generation of that name, which is new where the catalogue has none; or NULL. */
+static void *open_generation (struct dn_catalogue *c,
+                              struct dn_span name,
+                              struct dn_err *err)
+{
+    void *found = find_generation (c, name);
     struct dn_generation new = default_generation;
 
     if (found || dn_name_copy (name, new.name, DN_NAME_MAX, generation_key, err) < 0)
         return found;
-    if (catalogue->n_generations == DN_GENERATIONS_MAX)
+    if (c->n_generations == DN_GENERATIONS_MAX)
         return DN_NULL (dn_refuse (err, generations, DN_GENERATIONS_MAX));
-    if (dn_rows_grow (
-            &catalogue->generations, catalogue->n_generations, sizeof (new), err)
-        < 0)
-        return NULL;
-    found = &catalogue->generations[catalogue->n_generations++];
-    *found = new;
-    return found;
+    return append (&c->generations, &c->n_generations, sizeof (new), &new, err);
 }
 
 /* A new profile of that name, or NULL. */
-static struct dn_profile *open_profile (struct dn_catalogue *catalogue,
-                                        struct dn_span name,
-                                        struct dn_err *err)
+static void *open_profile (struct dn_catalogue *c,
+                           struct dn_span name,
+                           struct dn_err *err)
 {
     struct dn_profile new = {.sms = 0};
 
     if (dn_name_copy (name, new.name, DN_NAME_MAX, profile_key, err) < 0)
         return NULL;
-    if (catalogue->n_profiles == DN_DEVICES_MAX)
+    if (c->n_profiles == DN_DEVICES_MAX)
         return DN_NULL (dn_refuse (err, profiles, DN_DEVICES_MAX));
-    if (dn_rows_grow (&catalogue->profiles, catalogue->n_profiles, sizeof (new), err)
-        < 0)
-        return NULL;
-    catalogue->profiles[catalogue->n_profiles] = new;
-    return &catalogue->profiles[catalogue->n_profiles++];
+    return append (&c->profiles, &c->n_profiles, sizeof (new), &new, err);
 }
 
 /* --- files ------------------------------------------------------------------------ */
@@ -338,14 +339,13 @@ static const struct key *keys_of_rows (struct dn_span text)
     return dn_span_is (line.pairs[0].key, profile_key) ? profile_keys : NULL;
 }
 
-static int find_device (const struct dn_catalogue *catalogue, const char *name)
+static struct dn_device *find_device (const struct dn_catalogue *catalogue,
+                                      const char *name)
 {
-    int i = 0;
-
-    while (i < catalogue->n_devices
-           && !dn_span_is (dn_span_of (name), catalogue->devices[i].name))
-        i++;
-    return i;
+    for (int i = 0; i < catalogue->n_devices; i++)
+        if (dn_span_is (dn_span_of (name), catalogue->devices[i].name))
+            return &catalogue->devices[i];
+    return NULL;
 }
 
 static void show_pairs (const struct dn_catalogue *catalogue,
@@ -360,17 +360,13 @@ static void show_pairs (const struct dn_catalogue *catalogue,
             catalogue->show (catalogue->to, device, file, &line.pairs[i]);
 }
 
-static int append (struct dn_catalogue *catalogue,
-                   const struct dn_device *device,
-                   struct dn_err *err)
+static int append_device (struct dn_catalogue *c,
+                          const struct dn_device *device,
+                          struct dn_err *err)
 {
-    if (catalogue->n_devices == DN_DEVICES_MAX)
+    if (c->n_devices == DN_DEVICES_MAX)
         return dn_refuse (err, devices, DN_DEVICES_MAX);
-    if (dn_rows_grow (&catalogue->devices, catalogue->n_devices, sizeof (*device), err)
-        < 0)
-        return -1;
-    catalogue->devices[catalogue->n_devices++] = *device;
-    return 0;
+    return append (&c->devices, &c->n_devices, sizeof (*device), device, err) ? 0 : -1;
 }
 
 /* Read a device. 'amends': of one that the catalogue has, the text states the values
@@ -384,18 +380,16 @@ static int add_device (struct dn_catalogue *catalogue,
 {
     struct dn_device device = default_device;
     struct reading r = {catalogue, device_keys, &device, 0};
-    int at;
 
     if (read_lines (&r, text, err) < 0)
         return -1;
     if (catalogue->show)
         show_pairs (catalogue, &device, text, file);
-    at = find_device (catalogue, device.name);
-    if (at < catalogue->n_devices) {
+    r.row = find_device (catalogue, device.name);
+    if (r.row) {
         if (!amends)
             return dn_refuse (err, device_twice, device.name);
         /* It was read without an error, so it is again. */
-        r.row = &catalogue->devices[at];
         r.stated = 0;
         return read_lines (&r, text, err);
     }
@@ -407,7 +401,7 @@ static int add_device (struct dn_catalogue *catalogue,
         device.link = DN_LINK_PCIE;
     if (device.link_bw <= 0)
         device.link_bw = device.pcie_bw;
-    return append (catalogue, &device, err);
+    return append_device (catalogue, &device, err);
 }
 
 int dn_catalogue_add (struct dn_catalogue *catalogue,
@@ -471,9 +465,8 @@ static int add_slice (struct dn_catalogue *catalogue,
         || catalogue->devices[whole].sms < profile->sms)
         return dn_refuse (err, profile, profile->name);
     slice = slice_of (&catalogue->devices[whole], profile);
-    return find_device (catalogue, slice.name) < catalogue->n_devices
-               ? 0
-               : append (catalogue, &slice, err);
+    return find_device (catalogue, slice.name) ? 0
+                                               : append_device (catalogue, &slice, err);
 }
 
 int dn_catalogue_slice (struct dn_catalogue *catalogue, struct dn_err *err)
@@ -525,9 +518,7 @@ void dn_catalogue_free (struct dn_catalogue *catalogue)
 const struct dn_device *dn_catalogue_find (const struct dn_catalogue *catalogue,
                                            const char *name)
 {
-    int i = find_device (catalogue, name);
-
-    return i < catalogue->n_devices ? &catalogue->devices[i] : NULL;
+    return find_device (catalogue, name);
 }
 
 const char *dn_catalogue_name_at (const void *catalogue, int i)

@@ -16,9 +16,7 @@
 #define NODES_MAX INT64_C (1000000000)
 #define MB_MAX    INT64_C (1000000000000)
 
-static const char *const scope_text[] = {DN_LIMIT_SCOPES (DN_ENUM_WORD)};
-
-const struct dn_names dn_limit_scope_names = DN_NAMES (scope_text, DN_N_LIMIT_SCOPES);
+const struct dn_names dn_limit_scope_names = DN_NAMES_OF (LIMIT_SCOPES);
 
 #define HEAD      struct dn_cluster_head
 #define GROUP     struct dn_node_group

@@ -121,9 +121,7 @@ struct dn_partition {
     ROW (LIMIT_ACCOUNT, "account") /* MaxTRESPerAccount of a QOS */                    \
     ROW (LIMIT_GROUP, "group") /* GrpTRES: all jobs of the QOS or association */       \
     ROW (LIMIT_MIN_JOB, "min_job") /* MinTRESPerJob: at least */
-enum dn_limit_scope {
-    DN_LIMIT_SCOPES (DN_ENUM_CONSTANT) DN_N_LIMIT_SCOPES
-};
+DN_ENUM (dn_limit_scope, LIMIT_SCOPES);
 /* clang-format on */
 
 extern const struct dn_names dn_limit_scope_names;

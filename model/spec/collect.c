@@ -45,8 +45,7 @@ static struct dn_span find_in_comment (struct dn_span comment)
         begin = (size_t) (colon + 1 - comment.text);
         if (!is_marked (comment, begin))
             continue;
-        comment.text += begin;
-        comment.len -= begin;
+        comment = dn_span_after (comment, begin);
         len = strcspn (comment.text, METADATA_ENDS);
         comment.len = len < comment.len ? len : comment.len;
         return comment;
@@ -58,12 +57,8 @@ static struct dn_span find_in_comment (struct dn_span comment)
 static struct dn_note split_file (struct dn_span text)
 {
     struct dn_note note = {.off = false};
-    struct dn_span rest = {text.text + 1, text.len - 1};
-
-    note.file = dn_span_cut (&rest, ",");
-    if (!note.file.text)
-        note.file = (struct dn_span){text.text + 1, 0};
-    note.pairs = rest;
+    note.pairs = dn_span_after (text, 1);
+    note.file = dn_span_cut (&note.pairs, ",");
     return note;
 }
 

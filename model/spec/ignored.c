@@ -19,19 +19,12 @@ static const char word[] = "dnnest";
 /* Part of a longer word, such as "mydnnest:". */
 static bool is_name (char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
-           || c == '_' || c == '-' || c == '.';
+    return dn_is_letter (c) || dn_is_digit (c) || c == '_' || c == '-' || c == '.';
 }
 
 static bool is_quote (char c)
 {
     return c == '\'' || c == '"' || c == '`' || c == '\\';
-}
-
-static struct dn_span skip (struct dn_span text, size_t n)
-{
-    return n < text.len ? (struct dn_span){text.text + n, text.len - n}
-                        : (struct dn_span){text.text + text.len, 0};
 }
 
 static bool begins_with_word (struct dn_span text)
@@ -46,7 +39,7 @@ static bool is_pair (struct dn_span text)
     struct dn_span name;
 
     while (rest.len > 0 && is_quote (rest.text[0]))
-        rest = skip (rest, 1);
+        rest = dn_span_after (rest, 1);
     name = dn_span_cut (&rest, "=");
     return rest.text && dn_spec_key (dn_span_trim (name));
 }
@@ -67,11 +60,11 @@ static bool is_metadata (struct dn_span text)
 static bool find_hidden_mark (struct dn_span comment, struct dn_buf *text)
 {
     for (size_t i = 1; i + WORD_LEN < comment.len; i++) {
-        struct dn_span at = skip (comment, i);
+        struct dn_span at = dn_span_after (comment, i);
         char before = comment.text[i - 1];
 
         if (is_name (before) || !begins_with_word (at) || at.text[WORD_LEN] != ':'
-            || !is_metadata (skip (at, WORD_LEN + 1)))
+            || !is_metadata (dn_span_after (at, WORD_LEN + 1)))
             continue;
         if (is_quote (before))
             dn_buf_add (text, dn_say_ignored_quote);
@@ -90,7 +83,7 @@ static bool find_rest (struct dn_span rest, struct dn_buf *text)
 
         if (begins_with_word (piece) && piece.len > WORD_LEN + 1
             && piece.text[WORD_LEN] == ':')
-            piece = skip (piece, WORD_LEN + 1);
+            piece = dn_span_after (piece, WORD_LEN + 1);
         if (!is_pair (piece))
             continue;
         dn_buf_add (text, dn_say_ignored_rest, DN_QUOTED_SPAN (piece));
@@ -108,7 +101,7 @@ static bool find_in_comment (const char *comment, struct dn_buf *text)
     if (!comment || note.off)
         return false;
     return last.text ? find_rest (
-               skip (whole, (size_t) (last.text + last.len - comment)), text)
+               dn_span_after (whole, (size_t) (last.text + last.len - comment)), text)
                      : find_hidden_mark (whole, text);
 }
 

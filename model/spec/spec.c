@@ -13,28 +13,8 @@
 #include "base/messages.h"
 #include "spec/synonyms.h"
 
-static const char *const optimizer_text[] = {DN_OPTIMIZERS (DN_ENUM_WORD)};
-static const char *const checkpointing_text[] = {DN_CHECKPOINTINGS (DN_ENUM_WORD)};
-static const char *const loss_text[] = {DN_LOSSES (DN_ENUM_WORD)};
-static const char *const method_text[] = {DN_METHODS (DN_ENUM_WORD)};
-static const char *const layout_text[] = {DN_LAYOUTS (DN_ENUM_WORD)};
-static const char *const framework_text[] = {DN_FRAMEWORKS (DN_ENUM_WORD)};
-static const char *const stack_text[] = {DN_STACKS (DN_ENUM_WORD)};
-static const char *const parallel_text[] = {DN_PARALLELS (DN_ENUM_WORD)};
-static const char *const offload_text[] = {DN_OFFLOADS (DN_ENUM_WORD)};
-static const char *const quant_text[] = {DN_QUANTS (DN_ENUM_WORD)};
-static const char *const attention_text[] = {DN_ATTENTIONS (DN_ENUM_WORD)};
-static const char *const link_text[] = {DN_LINKS (DN_ENUM_WORD)};
-static const char *const decode_text[] = {DN_DECODES (DN_ENUM_WORD)};
-static const char *const augment_text[] = {DN_AUGMENTS (DN_ENUM_WORD)};
-static const char *const input_text[] = {DN_INPUTS (DN_ENUM_WORD)};
-static const char *const stem_text[] = {DN_STEMS (DN_ENUM_WORD)};
-static const char *const head_text[] = {DN_HEADS (DN_ENUM_WORD)};
-static const char *const objective_text[] = {DN_OBJECTIVES (DN_ENUM_WORD)};
-static const char *const capture_text[] = {DN_ANSWERS (DN_ENUM_WORD)};
-
-const struct dn_names dn_link_names = DN_NAMES (link_text, DN_N_LINKS);
-const struct dn_names dn_decode_names = DN_NAMES (decode_text, DN_N_DECODES);
+const struct dn_names dn_link_names = DN_NAMES_OF (LINKS);
+const struct dn_names dn_decode_names = DN_NAMES_OF (DECODES);
 
 #define NO_NAMES                                                                       \
     {                                                                                  \
@@ -46,12 +26,14 @@ const struct dn_names dn_decode_names = DN_NAMES (decode_text, DN_N_DECODES);
         name, __VA_ARGS__, DN_KEY_##type, offsetof (struct dn_spec, member), min, max, \
             names, help                                                                \
     }
+#define OTHER(group, key, type, min, max, help)                                        \
+    KEY (#key, key, type, min, max, NO_NAMES, help, group)
 #define INT(group, key, min, max, help)                                                \
     KEY (#key, key, INT, min, max, NO_NAMES, help, group)
 #define REAL(group, key, min, max, help)                                               \
     KEY (#key, key, REAL, min, max, NO_NAMES, help, group)
-#define ENUM(group, key, count, help)                                                  \
-    KEY (#key, key, ENUM, 0, 0, DN_NAMES (key##_text, count), help, group)
+#define ENUM(group, key, list, help)                                                   \
+    KEY (#key, key, ENUM, 0, 0, DN_NAMES_OF (list), help, group)
 #define NAME(group, key, help) KEY (#key, key, NAME, 0, 0, NO_NAMES, help, group)
 
 /* The group of a key, and whether it says how much a run does, on what or for what
@@ -96,21 +78,14 @@ static const struct dn_key keys[] = {
     INT (ARCH, tgt_len, 1, 1e8, "tokens of the target of one sample"),
     INT (ARCH, mem_len, 0, 1e8, "tokens of the memory (Transformer-XL)"),
     INT (ARCH, window, 1, 1e8, "tokens that a token attends to"),
-    KEY ("image",
-         image,
-         IMAGE,
-         1,
-         65536,
-         NO_NAMES,
-         "input size: N, HxW or DxHxW",
-         ARCH),
+    OTHER (ARCH, image, IMAGE, 1, 65536, "input size: N, HxW or DxHxW"),
     INT (ARCH, in_channels, 1, 1e6, "channels of the input; mlp: input features"),
     INT (ARCH, classes, 1, 1e8, "outputs of the classifier"),
     REAL (ARCH, width, 0.01, 128, "width multiplier"),
-    ENUM (ARCH, stem, DN_N_STEMS, "first layers of an image network"),
+    ENUM (ARCH, stem, STEMS, "first layers of an image network"),
     INT (ARCH, tables, 1, 1e6, "embedding tables"),
     INT (ARCH, embed_dim, 1, 1e6, "columns of an embedding"),
-    ENUM (ARCH, head, DN_N_HEADS, "output layers of a language model"),
+    ENUM (ARCH, head, HEADS, "output layers of a language model"),
     REAL (ARCH, params, 1, 1e14, "parameters of an unknown network"),
     REAL (ARCH, flops, 1, 1e18, "forward FLOPs per sample of an unknown network"),
     REAL (ARCH,
@@ -129,27 +104,27 @@ static const struct dn_key keys[] = {
          DN_NAMES (dn_precision_text, DN_N_PRECISIONS),
          "fp16 and bf16 mean mixed precision, half pure fp16",
          TRAIN),
-    ENUM (TRAIN, optimizer, DN_N_OPTIMIZERS, "none: forward and backward only"),
-    ENUM (TRAIN, checkpointing, DN_N_CHECKPOINTINGS, "activation recomputation"),
-    ENUM (TRAIN, loss, DN_N_LOSSES, "how cross entropy goes through the logits"),
-    ENUM (TRAIN, method, DN_N_METHODS, "what a step does beside one pass"),
+    ENUM (TRAIN, optimizer, OPTIMIZERS, "none: forward and backward only"),
+    ENUM (TRAIN, checkpointing, CHECKPOINTINGS, "activation recomputation"),
+    ENUM (TRAIN, loss, LOSSES, "how cross entropy goes through the logits"),
+    ENUM (TRAIN, method, METHODS, "what a step does beside one pass"),
     INT (TRAIN, passes, 1, 1000, "forward and backward passes, in turn, of a sample"),
     NAME (TRAIN, teacher, "network that only runs forward: teacher, reference"),
     INT (TRAIN, compile, 0, 1, "1 with torch.compile or XLA"),
     INT (TRAIN, fused_optimizer, 0, 1, "1: the optimizer is one kernel"),
-    ENUM (TRAIN, layout, DN_N_LAYOUTS, "memory layout of images"),
-    ENUM (TRAIN, framework, DN_N_FRAMEWORKS, "framework"),
-    ENUM (TRAIN, stack, DN_N_STACKS, "ngc: the vendor's tuned container"),
+    ENUM (TRAIN, layout, LAYOUTS, "memory layout of images"),
+    ENUM (TRAIN, framework, FRAMEWORKS, "framework"),
+    ENUM (TRAIN, stack, STACKS, "ngc: the vendor's tuned container"),
     INT (FINE, lora, 1, 65536, "rank of the adapters"),
     NAME (FINE, lora_targets, "attention, all, or names joined by +"),
-    ENUM (FINE, quant, DN_N_QUANTS, "format of frozen weights"),
+    ENUM (FINE, quant, QUANTS, "format of frozen weights"),
     REAL (FINE,
           trainable,
           0,
           1,
           "share of the parameters that is trained, or their names"),
     NAME (FINE, frozen, "what is not trained: names joined by +"),
-    ENUM (ATT, attention, DN_N_ATTENTIONS, "kernels of attention"),
+    ENUM (ATT, attention, ATTENTIONS, "kernels of attention"),
     INT (ATT, packing, 0, 1, "1: samples are packed into full sequences"),
     INT (ATT, seq_mean, 1, 1e8, "mean tokens of a sample, where lengths vary"),
     INT (SOFT, since, 2015, 2100, "year of the framework's release"),
@@ -164,31 +139,29 @@ static const struct dn_key keys[] = {
     INT (WORK, runs, 1, 10000, "trainings in sequence; epochs= is for each"),
     INT (SIZE, gpus, 1, 1e5, "GPUs of the whole job"),
     INT (SIZE, nodes, 1, 1e5, "nodes of the whole job"),
-    ENUM (PAR, parallel, DN_N_PARALLELS, "data parallelism: replicated or sharded"),
+    ENUM (PAR, parallel, PARALLELS, "data parallelism: replicated or sharded"),
     INT (PAR, tp, 1, 1024, "tensor-parallel GPUs"),
     INT (PAR, sp, 0, 1, "1: sequence parallelism beside tp="),
     INT (PAR, pp, 1, 1024, "pipeline stages"),
     INT (PAR, vpp, 1, 1024, "model chunks of a stage (interleaved schedule)"),
     INT (PAR, cp, 1, 1024, "context-parallel GPUs, which share a sequence"),
     INT (PAR, ep, 1, 4096, "GPUs that share the experts of a layer"),
-    ENUM (PAR, offload, DN_N_OFFLOADS, "what the host's memory holds"),
-    ENUM (PAR, link, DN_N_LINKS, "what connects the GPUs of a node"),
+    ENUM (PAR, offload, OFFLOADS, "what the host's memory holds"),
+    ENUM (PAR, link, LINKS, "what connects the GPUs of a node"),
     NAME (PAR, net, "between nodes: ib, roce or ethernet with Gbit/s, as ib400x8"),
     INT (INPUT, workers, 0, 4096, "loader processes per GPU"),
-    ENUM (INPUT, decode, DN_N_DECODES, "what the loader decodes"),
-    ENUM (INPUT, augment, DN_N_AUGMENTS, "what the loader does to a sample"),
-    ENUM (INPUT, input, DN_N_INPUTS, "synthetic: no loader; gpu: decoded on the GPU"),
+    ENUM (INPUT, decode, DECODES, "what the loader decodes"),
+    ENUM (INPUT, augment, AUGMENTS, "what the loader does to a sample"),
+    ENUM (INPUT, input, INPUTS, "synthetic: no loader; gpu: decoded on the GPU"),
     INT (INPUT, sample_bytes, 1, 1e12, "stored bytes of one sample"),
     INT (DEV, power_limit, 10, 5000, "W, when set below the board's default"),
-    KEY ("deadline",
-         deadline,
-         TIME,
-         60,
-         3.2e8,
-         NO_NAMES,
-         "Slurm time within which the run must finish",
-         WISH),
-    ENUM (WISH, objective, DN_N_OBJECTIVES, "what to minimise"),
+    OTHER (WISH,
+           deadline,
+           TIME,
+           60,
+           3.2e8,
+           "Slurm time within which the run must finish"),
+    ENUM (WISH, objective, OBJECTIVES, "what to minimise"),
     REAL (WISH, budget, 0, 1e12, "most that the run may cost, in the site's currency"),
     NAME (WISH, app, "name under which history is kept"),
     NAME (WISH, name, "what messages call the network"),
@@ -200,7 +173,7 @@ static const struct dn_key keys[] = {
          NO_NAMES,
          "1, or auto alone: limits from the times of earlier runs",
          WISH),
-    ENUM (WISH, capture, DN_N_ANSWERS, "no: the job does not describe itself"),
+    ENUM (WISH, capture, ANSWERS, "no: the job does not describe itself"),
     /* End of keys */
 };
 
@@ -350,24 +323,17 @@ struct dn_spec dn_spec_of_words (const struct dn_spec *spec)
     return words;
 }
 
-static bool same_image (const struct dn_image *a, const struct dn_image *b)
-{
-    bool same = a->n_dims == b->n_dims;
-
-    for (int i = 0; same && i < a->n_dims; i++)
-        same = a->dim[i] == b->dim[i];
-    return same;
-}
-
 static bool same_value (const struct dn_spec *a,
                         const struct dn_spec *b,
                         const struct dn_key *key)
 {
     const char *of_a = (const char *) a + key->offset;
     const char *of_b = (const char *) b + key->offset;
+    size_t dims = (size_t) a->image.n_dims * sizeof (a->image.dim[0]);
 
     if (key->type == DN_KEY_IMAGE)
-        return same_image (&a->image, &b->image);
+        return a->image.n_dims == b->image.n_dims
+               && memcmp (a->image.dim, b->image.dim, dims) == 0;
     return key->type == DN_KEY_NAME ? strcmp (of_a, of_b) == 0
                                     : memcmp (of_a, of_b, types[key->type].size) == 0;
 }
@@ -552,12 +518,12 @@ const struct dn_key *dn_spec_key (struct dn_span name)
  */
 static bool is_name (struct dn_span text)
 {
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789_.-+";
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.text[i];
 
-    for (size_t i = 0; i < text.len; i++)
-        if (!memchr (allowed, text.text[i], sizeof (allowed) - 1))
+        if (!dn_is_letter (c) && !dn_is_digit (c) && !memchr ("_.-+", c, 4))
             return false;
+    }
     return text.len > 0;
 }
 
@@ -797,11 +763,6 @@ static int read_words (const struct dn_key *key,
     return read_name (key, dn_span_of (text), spec->frozen, err);
 }
 
-static bool is_letter (char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 /* The key that needs no value. */
 static const char automatic_word[] = "auto";
 
@@ -851,14 +812,9 @@ static int read_pair (struct dn_span pair,
         return dn_refuse (err, given_twice, key->name);
     dn_keyset_add (seen, (int) (key - keys));
     *at = place;
-    if (dn_key_takes_words (key) && is_letter (value.text[0]))
+    if (dn_key_takes_words (key) && dn_is_letter (value.text[0]))
         return read_words (key, value, spec, seen, err);
     return read_meaning (key, value, spec, err);
-}
-
-static bool is_blank (char c)
-{
-    return c == ' ' || c == '\t';
 }
 
 struct dn_span dn_spec_cut (struct dn_span *rest)
@@ -870,7 +826,7 @@ struct dn_span dn_spec_cut (struct dn_span *rest)
     for (; i < rest->len && rest->text[i] != ','; i++) {
         size_t next = i;
 
-        while (next < rest->len && is_blank (rest->text[next]))
+        while (next < rest->len && memchr (" \t", rest->text[next], 2))
             next++;
         if (next > i && i > 0 && next < rest->len && !strchr ("=,", rest->text[next])
             && !strchr ("= \t,", rest->text[i - 1]))
@@ -878,8 +834,7 @@ struct dn_span dn_spec_cut (struct dn_span *rest)
         i = next > i ? next - 1 : i;
     }
     piece.len = i;
-    *rest = i < rest->len ? (struct dn_span){rest->text + i + 1, rest->len - i - 1}
-                          : (struct dn_span){NULL, 0};
+    *rest = i < rest->len ? dn_span_after (*rest, i + 1) : (struct dn_span){NULL, 0};
     return dn_span_trim (piece);
 }
 

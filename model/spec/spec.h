@@ -38,35 +38,27 @@
     ROW (OPTIMIZER_LION, "lion")                                                       \
     ROW (OPTIMIZER_MUON, "muon")                                                       \
     ROW (OPTIMIZER_ADAM8BIT, "adam8bit")
-enum dn_optimizer {
-    DN_OPTIMIZERS (DN_ENUM_CONSTANT) DN_N_OPTIMIZERS
-};
+DN_ENUM (dn_optimizer, OPTIMIZERS);
 
 #define DN_CHECKPOINTINGS(ROW)                                                         \
     ROW (CHECKPOINTING_UNKNOWN, "unknown")                                             \
     ROW (CHECKPOINTING_NONE, "none")                                                   \
     ROW (CHECKPOINTING_FULL, "full")                                                   \
     ROW (CHECKPOINTING_SELECTIVE, "selective")
-enum dn_checkpointing {
-    DN_CHECKPOINTINGS (DN_ENUM_CONSTANT) DN_N_CHECKPOINTINGS
-};
+DN_ENUM (dn_checkpointing, CHECKPOINTINGS);
 
 #define DN_LAYOUTS(ROW)                                                                \
     ROW (LAYOUT_UNKNOWN, "unknown")                                                    \
     ROW (LAYOUT_NCHW, "nchw")                                                          \
     ROW (LAYOUT_NHWC, "nhwc")
-enum dn_layout {
-    DN_LAYOUTS (DN_ENUM_CONSTANT) DN_N_LAYOUTS
-};
+DN_ENUM (dn_layout, LAYOUTS);
 
 #define DN_LOSSES(ROW)                                                                 \
     ROW (LOSS_UNKNOWN, "unknown")                                                      \
     ROW (LOSS_FULL, "full")                                                            \
     ROW (LOSS_CHUNKED, "chunked") /* part by part, from whole logits */                \
     ROW (LOSS_FUSED, "fused")     /* with the output layer: logits part by part, too */
-enum dn_loss {
-    DN_LOSSES (DN_ENUM_CONSTANT) DN_N_LOSSES
-};
+DN_ENUM (dn_loss, LOSSES);
 
 /* What a step does beside a forward and a backward pass (graph/passes.c). */
 #define DN_METHODS(ROW)                                                                \
@@ -86,9 +78,7 @@ enum dn_loss {
     ROW (METHOD_KTO, "kto")                                                            \
     ROW (METHOD_GRPO, "grpo")                                                          \
     ROW (METHOD_PPO, "ppo")
-enum dn_method {
-    DN_METHODS (DN_ENUM_CONSTANT) DN_N_METHODS
-};
+DN_ENUM (dn_method, METHODS);
 
 #define DN_FRAMEWORKS(ROW)                                                             \
     ROW (FRAMEWORK_UNKNOWN, "unknown")                                                 \
@@ -101,18 +91,14 @@ enum dn_method {
     ROW (FRAMEWORK_MEGATRON, "megatron")                                               \
     ROW (FRAMEWORK_HUGECTR, "hugectr")                                                 \
     ROW (FRAMEWORK_MINDSPORE, "mindspore")
-enum dn_framework {
-    DN_FRAMEWORKS (DN_ENUM_CONSTANT) DN_N_FRAMEWORKS
-};
+DN_ENUM (dn_framework, FRAMEWORKS);
 
 #define DN_STACKS(ROW)                                                                 \
     ROW (STACK_UNKNOWN, "unknown")                                                     \
     ROW (STACK_NGC, "ngc")                                                             \
     ROW (STACK_PLAIN, "plain")                                                         \
     ROW (STACK_MLPERF, "mlperf")
-enum dn_stack {
-    DN_STACKS (DN_ENUM_CONSTANT) DN_N_STACKS
-};
+DN_ENUM (dn_stack, STACKS);
 
 #define DN_PARALLELS(ROW)                                                              \
     ROW (PARALLEL_UNKNOWN, "unknown")                                                  \
@@ -124,9 +110,7 @@ enum dn_stack {
     ROW (PARALLEL_ZERO3, "zero3")                                                      \
     ROW (PARALLEL_FSDP, "fsdp")                                                        \
     ROW (PARALLEL_HSDP, "hsdp") /* FSDP within a node, replicas between nodes */
-enum dn_parallel {
-    DN_PARALLELS (DN_ENUM_CONSTANT) DN_N_PARALLELS
-};
+DN_ENUM (dn_parallel, PARALLELS);
 
 #define DN_OFFLOADS(ROW)                                                               \
     ROW (OFFLOAD_UNKNOWN, "unknown")                                                   \
@@ -134,9 +118,7 @@ enum dn_parallel {
     ROW (OFFLOAD_OPTIMIZER, "optimizer") /* optimizer state and update on the host */  \
     ROW (OFFLOAD_PARAMS, "params")       /* these and the weights */                   \
     ROW (OFFLOAD_ACTIVATIONS, "activations")
-enum dn_offload {
-    DN_OFFLOADS (DN_ENUM_CONSTANT) DN_N_OFFLOADS
-};
+DN_ENUM (dn_offload, OFFLOADS);
 
 #define DN_QUANTS(ROW)                                                                 \
     ROW (QUANT_UNKNOWN, "unknown")                                                     \
@@ -145,9 +127,7 @@ enum dn_offload {
     ROW (QUANT_NF4, "nf4")                                                             \
     ROW (QUANT_GPTQ, "gptq")                                                           \
     ROW (QUANT_AWQ, "awq")
-enum dn_quant {
-    DN_QUANTS (DN_ENUM_CONSTANT) DN_N_QUANTS
-};
+DN_ENUM (dn_quant, QUANTS);
 
 #define DN_ATTENTIONS(ROW)                                                             \
     ROW (ATTENTION_UNKNOWN, "unknown")                                                 \
@@ -155,18 +135,14 @@ enum dn_quant {
     ROW (ATTENTION_FLASH, "flash")                                                     \
     ROW (ATTENTION_FUSED, "fused")                                                     \
     ROW (ATTENTION_PLAIN, "plain")
-enum dn_attention_kind {
-    DN_ATTENTIONS (DN_ENUM_CONSTANT) DN_N_ATTENTIONS
-};
+DN_ENUM (dn_attention_kind, ATTENTIONS);
 
 #define DN_LINKS(ROW)                                                                  \
     ROW (LINK_UNKNOWN, "unknown")                                                      \
     ROW (LINK_NVLINK, "nvlink")                                                        \
     ROW (LINK_PCIE, "pcie")                                                            \
     ROW (LINK_IB, "ib")
-enum dn_link_kind {
-    DN_LINKS (DN_ENUM_CONSTANT) DN_N_LINKS
-};
+DN_ENUM (dn_link_kind, LINKS);
 
 #define DN_DECODES(ROW)                                                                \
     ROW (DECODE_UNKNOWN, "unknown")                                                    \
@@ -175,9 +151,7 @@ enum dn_link_kind {
     ROW (DECODE_TEXT, "text")                                                          \
     ROW (DECODE_AUDIO, "audio")                                                        \
     ROW (DECODE_VIDEO, "video")
-enum dn_decode {
-    DN_DECODES (DN_ENUM_CONSTANT) DN_N_DECODES
-};
+DN_ENUM (dn_decode, DECODES);
 
 #define DN_AUGMENTS(ROW)                                                               \
     ROW (AUGMENT_UNKNOWN, "unknown")                                                   \
@@ -186,26 +160,20 @@ enum dn_decode {
     ROW (AUGMENT_HEAVY, "heavy")   /* blur and jitter, mixed copies */                 \
     ROW (AUGMENT_MOSAIC, "mosaic") /* of four pictures */                              \
     ROW (AUGMENT_NNUNET, "nnunet") /* of volumes, as nnU-Net */
-enum dn_augment {
-    DN_AUGMENTS (DN_ENUM_CONSTANT) DN_N_AUGMENTS
-};
+DN_ENUM (dn_augment, AUGMENTS);
 
 #define DN_INPUTS(ROW)                                                                 \
     ROW (INPUT_UNKNOWN, "unknown")                                                     \
     ROW (INPUT_REAL, "real")                                                           \
     ROW (INPUT_SYNTHETIC, "synthetic")                                                 \
     ROW (INPUT_GPU, "gpu") /* decoded on the GPU */
-enum dn_input {
-    DN_INPUTS (DN_ENUM_CONSTANT) DN_N_INPUTS
-};
+DN_ENUM (dn_input, INPUTS);
 
 #define DN_STEMS(ROW)                                                                  \
     ROW (STEM_UNKNOWN, "unknown")                                                      \
     ROW (STEM_IMAGENET, "imagenet")                                                    \
     ROW (STEM_CIFAR, "cifar")
-enum dn_stem {
-    DN_STEMS (DN_ENUM_CONSTANT) DN_N_STEMS
-};
+DN_ENUM (dn_stem, STEMS);
 
 #define DN_HEADS(ROW)                                                                  \
     ROW (HEAD_UNKNOWN, "unknown")                                                      \
@@ -214,9 +182,7 @@ enum dn_stem {
     ROW (HEAD_PRETRAIN, "pretrain")                                                    \
     ROW (HEAD_ADAPTIVE, "adaptive")                                                    \
     ROW (HEAD_NONE, "none")
-enum dn_head {
-    DN_HEADS (DN_ENUM_CONSTANT) DN_N_HEADS
-};
+DN_ENUM (dn_head, HEADS);
 
 #define DN_OBJECTIVES(ROW)                                                             \
     ROW (OBJECTIVE_UNKNOWN, "unknown")                                                 \
@@ -224,17 +190,13 @@ enum dn_head {
     ROW (OBJECTIVE_TIME, "time")                                                       \
     ROW (OBJECTIVE_ENERGY, "energy")                                                   \
     ROW (OBJECTIVE_FINISH, "finish") /* the wait for the GPUs, and the run */
-enum dn_objective {
-    DN_OBJECTIVES (DN_ENUM_CONSTANT) DN_N_OBJECTIVES
-};
+DN_ENUM (dn_objective, OBJECTIVES);
 
 #define DN_ANSWERS(ROW)                                                                \
     ROW (ANSWER_UNKNOWN, "unknown")                                                    \
     ROW (ANSWER_NO, "no")                                                              \
     ROW (ANSWER_YES, "yes")
-enum dn_answer {
-    DN_ANSWERS (DN_ENUM_CONSTANT) DN_N_ANSWERS
-};
+DN_ENUM (dn_answer, ANSWERS);
 /* clang-format on */
 
 extern const struct dn_names dn_link_names;
