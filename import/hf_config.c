@@ -438,19 +438,6 @@ static const struct type *find_type (const struct json_object *json, struct dn_e
     return NULL;
 }
 
-static void set_key (struct dn_spec *spec, size_t offset, int64_t value)
-{
-    memcpy ((char *) spec + offset, &value, sizeof (value));
-}
-
-static int64_t get_key (const struct dn_spec *spec, size_t offset)
-{
-    int64_t value;
-
-    memcpy (&value, (const char *) spec + offset, sizeof (value));
-    return value;
-}
-
 /* Read a field under any of its names. */
 static int read_key (const struct json_object *json,
                      const struct key *key,
@@ -472,7 +459,7 @@ static int read_key (const struct json_object *json,
                               err)
             < 0)
             return -1;
-        set_key (spec, key->offset, value);
+        memcpy ((char *) spec + key->offset, &value, sizeof (value));
         return 0;
     }
     return 0;
@@ -488,7 +475,8 @@ static int read_keys (const struct json_object *json,
             && read_key (json, &keys[i], spec, err) < 0)
             return -1;
     for (size_t i = 0; i < DN_N_ELEMENTS (keys); i++)
-        if ((type->needs & keys[i].field) && get_key (spec, keys[i].offset) == DN_UNSET)
+        if ((type->needs & keys[i].field)
+            && !dn_spec_has (spec, dn_spec_key_of (dn_keyset_of (keys[i].offset), 0)))
             return dn_err_set (err,
                                DN_E_RANGE,
                                "%s: missing, model_type %s needs it",

@@ -176,21 +176,6 @@ static int set_text (struct dn_site *site,
     return member_of (site, key) == site->data_dir ? set_data_dir (site, err) : 0;
 }
 
-/* A key of the site itself. Paths are set in the first pass, the others in the second.
- */
-static int set_key (struct dn_site *site,
-                    const struct dn_site_key *key,
-                    struct dn_span value,
-                    bool paths,
-                    struct dn_err *err)
-{
-    if (is_path (key) != paths)
-        return 0;
-    if (key->type == DN_SITE_REAL)
-        return set_real (site, key, value, err);
-    return set_text (site, key, value, err);
-}
-
 /* DNNEST_STATE_DIR/model has the bundle. */
 static bool is_folder (const char *name)
 {
@@ -302,9 +287,13 @@ static int read_pair (const struct pass *pass,
 
     if (pass->reading)
         note_dropped (pass->site, pair->key);
-    if (key)
-        return set_key (pass->site, key, pair->value, !pass->reading, err);
-    return pass->reading ? read_rule (pass->site, pair, line, err) : 0;
+    /* Paths are set in the first pass, all else in the second. */
+    if ((key && is_path (key)) != !pass->reading)
+        return 0;
+    if (!key)
+        return read_rule (pass->site, pair, line, err);
+    return (key->type == DN_SITE_REAL ? set_real
+                                      : set_text) (pass->site, key, pair->value, err);
 }
 
 /* Only the second pass reports a line that cannot be parsed, so that it is not reported

@@ -103,23 +103,15 @@ static int read_field (struct dn_span value,
 
 static void clear_field (const struct dn_member *field, void *at)
 {
-    switch (field->type) {
-    case DN_MEMBER_COUNT:
+    const size_t sizes[] = {[DN_MEMBER_FLAG] = sizeof (bool),
+                            [DN_MEMBER_TEXT] = field->size,
+                            [DN_MEMBER_NAME] = sizeof (int),
+                            [DN_MEMBER_LIST] = field->size * sizeof (int64_t)};
+
+    if (field->type == DN_MEMBER_COUNT)
         memcpy (at, &field->absent, sizeof (field->absent));
-        break;
-    case DN_MEMBER_FLAG:
-        memset (at, 0, sizeof (bool));
-        break;
-    case DN_MEMBER_TEXT:
-        memset (at, 0, field->size);
-        break;
-    case DN_MEMBER_NAME:
-        memset (at, 0, sizeof (int));
-        break;
-    case DN_MEMBER_LIST:
-        memset (at, 0, field->size * sizeof (int64_t));
-        break;
-    }
+    else
+        memset (at, 0, sizes[field->type]);
 }
 
 static int unknown_key (const struct dn_line_kind *kind,

@@ -266,19 +266,16 @@ static int judge (struct json_tokener *tokener,
     return 0;
 }
 
-/* A comma follows every value of an array or object but the last. Commas within strings
- * are counted too, so the result is an upper bound.
- */
-static bool has_more_values (struct dn_span text, size_t n_values)
+bool dn_json_has_more (struct dn_span text, char c, size_t n)
 {
     const char *end = text.text + text.len;
-    size_t n_commas = 0;
+    size_t found = 0;
 
     for (const char *at = text.text;
-         n_commas <= n_values && (at = memchr (at, ',', (size_t) (end - at)));
+         found <= n && (at = memchr (at, c, (size_t) (end - at)));
          at++)
-        n_commas++;
-    return n_commas > n_values;
+        found++;
+    return found > n;
 }
 
 /* Bytes that json-c needs to parse a text: 8 times its length if it is mostly numbers.
@@ -299,7 +296,8 @@ struct json_object *dn_json_read_by (struct dn_span text,
     text = dn_span_trim (text);
     if (text.len == 0)
         return DN_NULL (dn_refuse (err, json_empty));
-    if (text.len > INT_MAX - 1 || has_more_values (text, n_values))
+    /* A comma follows every value of an array or object but the last. */
+    if (text.len > INT_MAX - 1 || dn_json_has_more (text, ',', n_values))
         return DN_NULL (dn_refuse (err, json_values, n_values));
     if (memchr (text.text, '\0', text.len))
         return DN_NULL (dn_refuse (err, json_nul));
@@ -320,7 +318,7 @@ struct json_object *dn_json_read_by (struct dn_span text,
     return json;
 }
 
-static bool is_known (const char *key, const char *keys)
+bool dn_json_is_key (const char *key, const char *keys)
 {
     size_t len = strchr (key, ' ') ? 0 : strlen (key);
 
@@ -337,7 +335,7 @@ int dn_json_read_keys (struct json_object *json, const char *keys, struct dn_err
     json_object_object_foreach (json, key, value)
     {
         (void) value;
-        if (!is_known (key, keys))
+        if (!dn_json_is_key (key, keys))
             return dn_refuse (err, json_unknown, DN_QUOTED (key), keys);
     }
     return 0;

@@ -40,8 +40,14 @@ struct json_object *dn_json_read_by (struct dn_span text,
 /* json_object_put () for dn_cleanup. */
 void dn_json_free (struct json_object **json);
 
+/* Does the character occur more than 'n' times? Those within strings are counted too,
+ * so the answer is on the safe side.
+ */
+bool dn_json_has_more (struct dn_span text, char c, size_t n);
+
 /* -1 unless 'json' is an object all of whose members are among 'keys': "a b c". */
 int dn_json_read_keys (struct json_object *json, const char *keys, struct dn_err *err);
+bool dn_json_is_key (const char *key, const char *keys);
 
 /* The member of an object, or NULL if it is missing or 'json' is not an object. */
 struct json_object *dn_json_member (const struct json_object *json, const char *key);

@@ -303,22 +303,11 @@ void dn_buf_add (struct dn_buf *buf, const char *format, ...)
 /* The power of 1000 that a suffix letter means, 0 for any other letter. */
 static double multiplier (char c)
 {
-    switch (c) {
-    case 'k':
-    case 'K':
-        return 1e3;
-    case 'm':
-    case 'M':
-        return 1e6;
-    case 'g':
-    case 'G':
-        return 1e9;
-    case 't':
-    case 'T':
-        return 1e12;
-    default:
-        return 0;
-    }
+    static const double powers[] = {1e3, 1e6, 1e9, 1e12};
+    static const char letters[] = "kmgt";
+    const char *found = memchr (letters, dn_lower (c), DN_N_ELEMENTS (powers));
+
+    return found ? powers[found - letters] : 0;
 }
 
 /* Read digits at 'span' from '*at' on into '*value'; return how many there were. */

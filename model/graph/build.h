@@ -219,6 +219,8 @@ void dn_build_conv_norm_relu (struct dn_build *build,
                               int stride,
                               double groups);
 
+void dn_build_linear_relu (struct dn_build *build, double out);
+
 /* Squeeze and excitation (arXiv 1709.01507): the activation is multiplied with a gate
  * per channel, which is the average over all positions through two layers, as 1x1
  * convolutions: to 'squeezed' channels and 'inner', and back and 'outer'.

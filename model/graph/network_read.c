@@ -102,33 +102,13 @@ static const char *const kind_text[] = {"", "conv1d", "conv2d", "conv3d"};
 static const struct dn_names conv_names = DN_NAMES (kind_text, 4);
 
 /* Members of an operator besides its numbers. */
-static const char *const op_words[] =
-    {"op", "role", "part", "is", "with", "source", NULL};
-
-static const char *const graph_words[] = {"name",
-                                          "source",
-                                          "family",
-                                          "decode",
-                                          "augment",
-                                          "sized",
-                                          "blocks",
-                                          "with",
-                                          "at",
-                                          "ops",
-                                          "operators",
-                                          NULL};
+static const char op_words[] = "op role part is with source";
+static const char graph_words[] =
+    "name source family decode augment sized blocks with at ops operators";
 
 double *dn_network_number (void *of, const struct dn_network_number *number)
 {
     return (double *) (void *) ((char *) of + number->offset);
-}
-
-static bool is_among (const char *word, const char *const words[])
-{
-    for (; *words; words++)
-        if (strcmp (word, *words) == 0)
-            return true;
-    return false;
 }
 
 static bool is_number (const char *word,
@@ -301,7 +281,7 @@ static int read_kind (struct json_object *json, struct dn_op *op, struct dn_err 
 static int check_members (struct json_object *json,
                           const struct dn_network_number *numbers,
                           int n_numbers,
-                          const char *const words[],
+                          const char *words,
                           struct dn_err *err)
 {
     if (!json)
@@ -311,7 +291,7 @@ static int check_members (struct json_object *json,
     json_object_object_foreach (json, key, value)
     {
         (void) value;
-        if (!is_number (key, numbers, n_numbers) && !is_among (key, words))
+        if (!is_number (key, numbers, n_numbers) && !dn_json_is_key (key, words))
             return dn_refuse (err, network_member, DN_QUOTED (key));
     }
     return 0;
@@ -361,14 +341,6 @@ static int read_operator (struct json_object *graph,
     return 0;
 }
 
-static int make_room (struct dn_drawn *drawn, size_t n, struct dn_err *err)
-{
-    drawn->growth = calloc (n + 1, sizeof (*drawn->growth));
-    if (!drawn->growth)
-        return dn_refuse (err, no_memory);
-    return 0;
-}
-
 /* Operators as layers of a sidecar. */
 static int read_layers (struct json_object *json,
                         struct json_object *changes,
@@ -380,9 +352,11 @@ static int read_layers (struct json_object *json,
     struct dn_graph *graph = &drawn->graph;
 
     if (dn_sidecar_read_layers (json, true, changes, &layers, deadline, err) < 0
-        || dn_layers_graph_by (&layers, deadline, graph, err) < 0
-        || make_room (drawn, (size_t) graph->n_ops, err) < 0)
+        || dn_layers_graph_by (&layers, deadline, graph, err) < 0)
         return -1;
+    drawn->growth = calloc ((size_t) graph->n_ops + 1, sizeof (*drawn->growth));
+    if (!drawn->growth)
+        return dn_refuse (err, no_memory);
     graph->params = graph->tensors = graph->frozen_params = graph->flops = 0;
     return 0;
 }
@@ -401,10 +375,9 @@ static int read_operators (struct json_object *graph,
     size_t n = json_object_array_length (ops);
 
     drawn->graph.ops = calloc (n + 1, sizeof (*drawn->graph.ops));
-    if (!drawn->graph.ops)
+    drawn->growth = calloc (n + 1, sizeof (*drawn->growth));
+    if (!drawn->graph.ops || !drawn->growth)
         return dn_refuse (err, no_memory);
-    if (make_room (drawn, n, err) < 0)
-        return -1;
     for (size_t i = 0; i < n; i++) {
         struct json_object *op = json_object_array_get_idx (ops, i);
 

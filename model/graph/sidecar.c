@@ -179,11 +179,11 @@ static int read_layer (struct json_object *op,
     *layer = dn_layer_empty ((enum dn_layer_kind) kind);
     if (read_members (op, layer, err) < 0)
         return -1;
-    if (!change)
-        return 0;
-    return dn_json_read_keys (change, op_keys, err) < 0
+    return change
+                   && (dn_json_read_keys (change, op_keys, err) < 0
+                       || read_members (change, layer, err) < 0)
                ? -1
-               : read_members (change, layer, err);
+               : 0;
 }
 
 struct json_object *dn_sidecar_change (struct dn_sidecar_changes *changes)
@@ -316,9 +316,6 @@ static int read_version (struct json_object *json, struct dn_err *err)
                       DN_SIDECAR_VERSION);
 }
 
-static const char name_letters[] =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
-
 /* A described network needs a name, of characters that metadata allows. */
 static void name_model (struct dn_sidecar *sidecar)
 {
@@ -326,7 +323,7 @@ static void name_model (struct dn_sidecar *sidecar)
 
     snprintf (name, sizeof (sidecar->spec.model), "%s", sidecar->layers.name);
     for (; *name; name++)
-        if (!strchr (name_letters, *name))
+        if (!dn_is_letter (*name) && !dn_is_digit (*name) && !strchr ("_.-", *name))
             *name = '_';
 }
 
@@ -380,25 +377,12 @@ int dn_sidecar_read (struct dn_span text,
     return read_text (text, VALUES_MAX, NULL, sidecar, err);
 }
 
-/* Braces within strings are counted too, so the result is an upper bound. */
-static bool has_more_objects (struct dn_span text, int max)
-{
-    const char *end = text.text + text.len;
-    int n = 0;
-
-    for (const char *at = text.text;
-         n <= max && (at = memchr (at, '{', (size_t) (end - at)));
-         at++)
-        n++;
-    return n > max;
-}
-
 int dn_sidecar_read_carried (struct dn_span text,
                              const struct dn_deadline *deadline,
                              struct dn_sidecar *sidecar,
                              struct dn_err *err)
 {
-    if (has_more_objects (text, DN_SIDECAR_OBJECTS_MAX))
+    if (dn_json_has_more (text, '{', DN_SIDECAR_OBJECTS_MAX))
         return dn_refuse (err, sidecar_objects, DN_SIDECAR_OBJECTS_MAX);
     return read_text (text, DN_SIDECAR_VALUES_MAX, deadline, sidecar, err);
 }

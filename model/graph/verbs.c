@@ -63,17 +63,29 @@ static double slide (double size, int kernel, int stride, int pad)
     return floor ((size + 2.0 * pad - kernel) / stride) + 1;
 }
 
-/* Fail if a layer has no output: the sample is too small for the network. */
-static bool fits (struct dn_build *build, double size)
+/* The same in all dimensions. Fail if there is none: the sample is too small for the
+ * network.
+ */
+static bool slide_all (struct dn_build *build,
+                       struct dn_shape *shape,
+                       int kernel,
+                       int stride,
+                       int pad)
 {
-    const struct dn_image *image = &build->spec->image;
-    const char *key = build->at.n_dims > 1 ? "image" : "seq_len";
-    int64_t value = build->at.n_dims > 1 ? image->dim[0] : build->spec->seq_len;
+    bool image = build->at.n_dims > 1;
 
-    if (size >= 1)
-        return true;
-    dn_build_refuse (build, net_small, key, value, build->graph.name);
-    return false;
+    for (int i = 0; i < shape->n_dims; i++) {
+        shape->dim[i] = slide (shape->dim[i], kernel, stride, pad);
+        if (shape->dim[i] >= 1)
+            continue;
+        dn_build_refuse (build,
+                         net_small,
+                         image ? "image" : "seq_len",
+                         image ? build->spec->image.dim[0] : build->spec->seq_len,
+                         build->graph.name);
+        return false;
+    }
+    return true;
 }
 
 static bool divides (struct dn_build *build, double parts, double whole)
@@ -117,13 +129,9 @@ void dn_build_conv (struct dn_build *build,
     struct dn_op op = {.kind = DN_OP_CONV, .batches = groups, .dims = shape.n_dims};
 
     if (build->failed || !divides (build, groups, shape.channels)
-        || !divides (build, groups, out))
+        || !divides (build, groups, out)
+        || !slide_all (build, &shape, kernel, stride, pad))
         return;
-    for (int i = 0; i < shape.n_dims; i++) {
-        shape.dim[i] = slide (shape.dim[i], kernel, stride, pad);
-        if (!fits (build, shape.dim[i]))
-            return;
-    }
     op.m = dn_shape_positions (&shape);
     op.n = out / groups;
     op.k = shape.channels / groups * pow (kernel, shape.n_dims);
@@ -214,11 +222,8 @@ void dn_build_pool_max (struct dn_build *build, int kernel, int stride, int pad)
     if (build->failed)
         return;
     op.saved = keep_shape (at);
-    for (int i = 0; i < at->n_dims; i++) {
-        at->dim[i] = slide (at->dim[i], kernel, stride, pad);
-        if (!fits (build, at->dim[i]))
-            return;
-    }
+    if (!slide_all (build, at, kernel, stride, pad))
+        return;
     op.out = dn_shape_elements (at);
     op.masks = 8 * op.out;
     dn_build_op (build, &op);
@@ -421,6 +426,12 @@ void dn_build_conv_norm_relu (struct dn_build *build,
                               double groups)
 {
     dn_build_conv_norm (build, out, kernel, stride, groups);
+    dn_build_activation (build, DN_ACTIVATION_RELU);
+}
+
+void dn_build_linear_relu (struct dn_build *build, double out)
+{
+    dn_build_linear (build, out, true);
     dn_build_activation (build, DN_ACTIVATION_RELU);
 }
 

@@ -161,18 +161,21 @@ static int check_unique (const struct dn_gpu_types *types,
                          const struct dn_gpu_type *type,
                          struct dn_err *err)
 {
-    for (int i = 0; i < types->n_types; i++) {
-        const struct dn_gpu_type *other = &types->types[i];
+    const struct {
+        const char *key;
+        size_t offset;
+    } names[] = {{"Type", offsetof (struct dn_gpu_type, type)},
+                 {"ByPartition", offsetof (struct dn_gpu_type, by_partition)},
+                 {"ByFeature", offsetof (struct dn_gpu_type, by_feature)}};
 
-        if (strcmp (other->type, type->type) == 0)
-            return dn_refuse (err, mapped, "Type", type->type);
-        if (type->by_partition[0] != '\0'
-            && strcmp (other->by_partition, type->by_partition) == 0)
-            return dn_refuse (err, mapped, "ByPartition", type->by_partition);
-        if (type->by_feature[0] != '\0'
-            && strcmp (other->by_feature, type->by_feature) == 0)
-            return dn_refuse (err, mapped, "ByFeature", type->by_feature);
-    }
+    for (int i = 0; i < types->n_types; i++)
+        for (size_t k = 0; k < DN_N_ELEMENTS (names); k++) {
+            const char *name = (const char *) type + names[k].offset;
+            const char *other = (const char *) &types->types[i] + names[k].offset;
+
+            if (name[0] != '\0' && strcmp (name, other) == 0)
+                return dn_refuse (err, mapped, names[k].key, name);
+        }
     return 0;
 }
 

@@ -35,12 +35,6 @@ static const struct dlrm rows[] = {
     /* End of rows */
 };
 
-static void add_layer (struct dn_build *build, double out)
-{
-    dn_build_linear (build, out, true);
-    dn_build_activation (build, DN_ACTIVATION_RELU);
-}
-
 /* 'reads' rows of each table, summed up. */
 static void add_tables (struct dn_build *build,
                         double tables,
@@ -114,16 +108,16 @@ static DN_COLD void build_dlrm (struct dn_build *build, const void *data)
     static const double top[] = {1024, 1024, 512, 256};
 
     dn_build_features (build, DN_WANT (build, in_channels, row->numbers), 0);
-    add_layer (build, 512);
-    add_layer (build, 256);
-    add_layer (build, features);
+    dn_build_linear_relu (build, 512);
+    dn_build_linear_relu (build, 256);
+    dn_build_linear_relu (build, features);
     add_tables (build, tables, vocab, features, row->reads);
     if (row->crosses > 0)
         add_crosses (build, tables + 1, DN_WANT (build, layers, row->crosses));
     else
         add_interaction (build, tables + 1);
     for (size_t i = 0; i < DN_N_ELEMENTS (top); i++)
-        add_layer (build, top[i]);
+        dn_build_linear_relu (build, top[i]);
     dn_build_linear (build, 1, true);
     dn_build_activation (build, DN_ACTIVATION_SIGMOID);
     dn_build_loss (build);

@@ -92,12 +92,9 @@ static DN_COLD void build_mlp (struct dn_build *build, const void *row)
     (void) row;
     dn_build_features (build, in, 0);
     if (layers > 1) {
-        dn_build_linear (build, hidden, true);
-        dn_build_activation (build, DN_ACTIVATION_RELU);
-        DN_REPEAT (build, layers - 2) {
-            dn_build_linear (build, hidden, true);
-            dn_build_activation (build, DN_ACTIVATION_RELU);
-        }
+        dn_build_linear_relu (build, hidden);
+        DN_REPEAT (build, layers - 2)
+            dn_build_linear_relu (build, hidden);
     }
     dn_build_linear (build, classes, true);
     dn_build_loss (build);
@@ -184,12 +181,6 @@ static void add_pair (struct dn_build *build, double vocab, double features)
     build->at = (struct dn_shape){.channels = features};
 }
 
-static void add_rectified (struct dn_build *build, double out)
-{
-    dn_build_linear (build, out, true);
-    dn_build_activation (build, DN_ACTIVATION_RELU);
-}
-
 static void add_mlp (struct dn_build *build)
 {
     static const double usual[] = {256, 128, 64};
@@ -200,10 +191,10 @@ static void add_mlp (struct dn_build *build)
     if (layers > DEPTH_MAX)
         dn_build_refuse (build, zoo_layers, layers, 1, DEPTH_MAX, "ncf");
     for (int i = 0; i < layers && !build->failed; i++)
-        add_rectified (build,
-                       halving || i >= (int) DN_N_ELEMENTS (usual)
-                           ? build->at.channels / 2
-                           : usual[i]);
+        dn_build_linear_relu (build,
+                              halving || i >= (int) DN_N_ELEMENTS (usual)
+                                  ? build->at.channels / 2
+                                  : usual[i]);
 }
 
 static DN_COLD void build_ncf (struct dn_build *build, const void *row)

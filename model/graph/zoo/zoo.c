@@ -230,11 +230,6 @@ static void scale_totals (struct dn_graph *graph,
     graph->block_boundary *= by_saved;
 }
 
-static bool has_totals (const struct dn_spec *spec)
-{
-    return spec->params > 0 && spec->flops > 0 && spec->activations > 0;
-}
-
 int dn_graph_build_by (const struct dn_networks *networks,
                        const struct dn_spec *spec,
                        const struct dn_deadline *deadline,
@@ -251,7 +246,8 @@ int dn_graph_build_by (const struct dn_networks *networks,
     *graph = (struct dn_graph){0};
     turn (networks, spec, "head", &found);
     turn (networks, spec, "stem", &found);
-    if (!found.entry.name && !has_totals (spec))
+    if (!found.entry.name
+        && !(spec->params > 0 && spec->flops > 0 && spec->activations > 0))
         return fail_unknown (networks, spec->model, deadline, err);
     if (found.image != DN_UNSET && spec->image.n_dims == 0)
         sized.image = (struct dn_image){.dim = {found.image}, .n_dims = 1};
