@@ -23,8 +23,9 @@
 #   json TITLE EXPRESSION ARGUMENT...     dn --json prints JSON, for which the Python
 #                                         expression over 'd' is true
 #   documented TITLE COMMAND ARGUMENT...  its page names every member that dn --json prints
-#   write_helps                commands.txt, a line per command with its summary, and the
-#                              help of each as help-COMMAND.txt, in $work
+#   write_helps [-dev]         commands.txt, a line per command with its summary, and the
+#                              help of each as help-COMMAND.txt, in $work; those of dnnest-dev
+#                              begin with dev-
 #
 # $work is a new directory that is deleted at the end. It has copies of the trusted files,
 # since a checkout may be writable by a group: "${trusted[@]}" are options that name them. A test
@@ -98,11 +99,11 @@ make_bundle() {
 }
 
 write_helps() {
-    local command
-    "$DNNEST" --help | sed -n 's/^  \([a-z]*  *.*\)/\1/p' >"$work/commands.txt"
+    local command to=$work/${1:+dev-}
+    "$DNNEST${1-}" --help | sed -n 's/^  \([a-z]*  *.*\)/\1/p' >"${to}commands.txt"
     while read -r command _; do
-        "$DNNEST" "$command" --help >"$work/help-$command.txt"
-    done <"$work/commands.txt"
+        "$DNNEST${1-}" "$command" --help >"${to}help-$command.txt"
+    done <"${to}commands.txt"
 }
 
 # program_of COMMAND ARGUMENT...

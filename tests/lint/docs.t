@@ -20,17 +20,21 @@ import sys
 top, build, work, check = sys.argv[1:]
 
 
+def source(name, folder=top):
+    with open(folder + "/" + name, encoding="utf-8") as file:
+        return file.read()
+
+
 def load(name):
-    with open(work + "/" + name, encoding="utf-8") as file:
-        return json.load(file) if name.endswith(".json") else file.read()
+    text = source(name, work)
+    return json.loads(text) if name.endswith(".json") else text
 
 
 def page(name):
     """The source of a page, with the entries that are made from the tables."""
     folder = "dev" if name == "dnnest-dev.1" else "cli/pages"
-    with open(f"{top}/{folder}/{name}.scd", encoding="utf-8") as file:
-        return subprocess.run([build + "/cli/page_rows"], stdin=file, check=True,
-                              stdout=subprocess.PIPE, encoding="utf-8").stdout
+    return subprocess.run([build + "/cli/page_rows"], input=source(f"{folder}/{name}.scd"),
+                          check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
 
 
 def compare(what, have, want):
@@ -70,10 +74,8 @@ def spec_groups():
 
 def sidecar():
     """What the reader takes, the schema and the page say the same."""
-    with open(build + "/etc/sidecar.schema.json", encoding="utf-8") as file:
-        schema = json.load(file)
-    with open(top + "/model/graph/sidecar.c", encoding="utf-8") as file:
-        reader = file.read()
+    schema = json.loads(source("etc/sidecar.schema.json", build))
+    reader = source("model/graph/sidecar.c")
     graph = schema["properties"]["graph"]["properties"]
     places = {"sidecar": schema["properties"], "graph": graph,
               "op": schema["$defs"]["op"]["properties"]}
@@ -85,8 +87,7 @@ def sidecar():
         for key in properties:
             if not re.search(r"^(?:\*\w+\*, )?\*%s\*" % key, text, re.M):
                 print("dnnest.sidecar.5: no", key)
-    with open(top + "/model/graph/layer.h", encoding="utf-8") as file:
-        kinds = re.findall(r'ROW \(LAYER_\w+, "(\w+)"', file.read())[1:]
+    kinds = re.findall(r'ROW \(LAYER_\w+, "(\w+)"', source("model/graph/layer.h"))[1:]
     compare("schema: op", schema["$defs"]["op"]["properties"]["op"]["enum"], kinds)
     for kind in kinds:
         if "*%s*" % kind not in text:
@@ -97,11 +98,6 @@ def sidecar():
     for key in keys:
         if spec[key["key"]].get("enum", key.get("values")) != key.get("values"):
             print("schema: spec:", key["key"], "has other values")
-
-
-def source(name):
-    with open(top + "/" + name, encoding="utf-8") as file:
-        return file.read()
 
 
 def plugin_chapter(title):
@@ -170,8 +166,8 @@ def counters():
 
 def hardware_page():
     """Every key of the catalogue, in the order of its table."""
-    with open(top + "/model/hardware/catalogue.c", encoding="utf-8") as file:
-        keys = re.findall(r'(?:    (?:KEY|RATE|TRAIT|FLAG|SINCE|PROFILE) \(|_key\[\] = )"(\w+)"', file.read())
+    keys = re.findall(r'(?:    (?:KEY|RATE|TRAIT|FLAG|SINCE|PROFILE) \(|_key\[\] = )"(\w+)"',
+                      source("model/hardware/catalogue.c"))
     text = page("dnnest.hardware.5").split("# EXAMPLE")[0]
     compare("dnnest.hardware.5", re.findall(r"^\*(\w+)\*=", text, re.M), keys)
 
@@ -220,8 +216,7 @@ def conf_order():
 
 def sample():
     """Every rule once, commented out, at its default; every other key at least once."""
-    with open(top + "/etc/dnnest.conf", encoding="utf-8") as file:
-        lines = file.read().splitlines()
+    lines = source("etc/dnnest.conf").splitlines()
     config = load("config.json")
     rows = [x[1:] for x in lines if re.match(r"#\w+=", x)]
     want = ["%s=%s" % (rule["key"], rule["default"]) for rule in config["rules"]]
@@ -347,8 +342,7 @@ def command_options():
 
 def exit_codes():
     chapter = sections(page("dnnest.1"), "#")["EXIT STATUS"]
-    with open(top + "/cli/common.h", encoding="utf-8") as file:
-        codes = re.findall(r"^    DN_EXIT_\w+", file.read(), re.M)
+    codes = re.findall(r"^    DN_EXIT_\w+", source("cli/common.h"), re.M)
     compare("dnnest.1", re.findall(r"^\*(\d)\*$", chapter, re.M),
             [str(i) for i in range(len(codes))])
 
@@ -379,11 +373,8 @@ dn config --json --conf "$work/sample.conf" > "$work/sample.json"
 head -2 "$work/runs.csv" > "$work/one.csv"
 dn model --json show "$work/small" > "$work/show.json"
 dn model --json verify "$work/small" > "$work/verify.json"
-"$DNNEST-dev" --help | sed -n 's/^  \([a-z]*  *.*\)/\1/p' >"$work/dev-commands.txt"
-while read -r command _; do
-    "$DNNEST-dev" "$command" --help >"$work/dev-help-$command.txt"
-done <"$work/dev-commands.txt"
 write_helps
+write_helps -dev
 
 while read -r fact title; do
     is "$title" "$(facts "$fact" 2>&1)" ''

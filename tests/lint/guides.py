@@ -40,13 +40,17 @@ PLACES_OF_OPTIONS = ("*/*.scd", "*/*/*.scd", "packaging/*", "packaging/*/*", "co
 OTHER_OPTIONS = {"now", "prefix", "sysconfdir", "localstatedir", "cleanenv"}
 
 
+def read(*path):
+    with open(os.path.join(*path), encoding="utf-8") as file:
+        return file.read()
+
+
 class Guide:
     """A file, without its code blocks in 'prose' (lines keep their numbers)."""
 
     def __init__(self, top, path):
         self.path = path
-        with open(os.path.join(top, path), encoding="utf-8") as file:
-            self.lines = file.read().splitlines()
+        self.lines = read(top, path).splitlines()
         self.blocks = []  # (kind, number of its first line, lines)
         self.prose = []
         kind = None
@@ -121,22 +125,13 @@ def pages(top, _work):
 
 
 def load_help(work):
-    with open(work + "/commands.txt", encoding="utf-8") as file:
-        names = [x.split()[0] for x in file]
-    found = {}
-    for name in names:
-        with open(f"{work}/help-{name}.txt", encoding="utf-8") as file:
-            found[name] = set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", file.read(), re.M))
-    return found
+    names = [x.split()[0] for x in read(work, "commands.txt").splitlines()]
+    return {x: set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", read(work, f"help-{x}.txt"), re.M))
+            for x in names}
 
 
 def all_text(top, pattern):
-    text = ""
-    for path in sorted(glob.glob(top + "/" + pattern)):
-        if os.path.isfile(path):
-            with open(path, encoding="utf-8") as file:
-                text += file.read()
-    return text
+    return "".join(read(x) for x in sorted(glob.glob(top + "/" + pattern)) if os.path.isfile(x))
 
 
 def options(top, work):
@@ -166,8 +161,7 @@ def options(top, work):
 
 
 def keys(top, work):
-    with open(work + "/config.json", encoding="utf-8") as file:
-        config = json.load(file)
+    config = json.loads(read(work, "config.json"))
     known = {x["key"] for name in ("rules", "site", "gpu_keys", "policy_keys")
              for x in config[name]}
     slurm = set(re.findall(r"\b[A-Z]\w+", all_text(top, "doc/design.md")
@@ -193,10 +187,8 @@ def fences(top, _work):
 
 def accuracy(top, _work):
     number_of = r"(?<![\w.])\d+(?:\.\d+)?"
-    with open(top + "/doc/accuracy.md", encoding="utf-8") as file:
-        report = file.read()
-    with open(top + "/README.md", encoding="utf-8") as file:
-        chapter = re.search(r"^## How accurate it is$(.*?)^## ", file.read(), re.M | re.S)[1]
+    report = read(top, "doc/accuracy.md")
+    chapter = re.search(r"^## How accurate it is$(.*?)^## ", read(top, "README.md"), re.M | re.S)[1]
     rows = [x for x in chapter.splitlines() if x.startswith("|")][2:]
     if len(rows) < 3:
         print("README.md: %d rows" % len(rows))

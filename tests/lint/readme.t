@@ -80,27 +80,29 @@ while IFS=$'\t' read -r place command; do
     ran=$((ran + 1))
 done < <(guides commands sh)
 
-# compared FILE: runs the lines of a block after '$ ', and prints what the block would be
+# compared: runs the lines of the block of stdin after '$ ', and prints what the block would be
 compared() {
-    sed -n 's/^\$ //p' "$1" | while IFS= read -r command; do
+    sed -n 's/^\$ //p' | while IFS= read -r command; do
         printf '$ %s\n' "$command"
         typed "$command"
     done
 }
-shown=0
-block=
-# Reads blocks, and compares each one.
-while IFS= read -r line; do
-    if [[ $line = '@ '* ]]; then
-        block=$work/block.$((shown += 1))
-        printf '%s\n' "${line#@ }" >"$block.place"
-    else
-        printf '%s\n' "$line" >>"$block"
-    fi
-done < <(guides blocks console)
-for ((i = 1; i <= shown; i++)); do
-    is "$(<"$work/block.$i.place"): the output is that of the commands" \
-        "$(compared "$work/block.$i")" "$(<"$work/block.$i")"
+# read_blocks KIND: sets text, and place of each
+read_blocks() {
+    local line
+    place=() text=()
+    while IFS= read -r line; do
+        if [[ $line = '@ '* ]]; then
+            place+=("${line#@ }") text+=('')
+        else
+            text[-1]+=$line$'\n'
+        fi
+    done < <(guides blocks "$1")
+}
+read_blocks console
+shown=${#text[@]}
+for i in "${!text[@]}"; do
+    is "${place[i]}: the output is that of the commands" "$(compared <<<"${text[i]}")" "${text[i]%$'\n'}"
 done
 
 checked=0
@@ -129,15 +131,9 @@ fitting() {
     "$DNNEST" config --check "$work/some.conf" 2>&1 >/dev/null |
         grep -v 'warning: .*: no job can be moved to it without .* or a snapshot of dnnestd$'
 }
-confs=0
-while IFS= read -r line; do
-    if [[ $line = '@ '* ]]; then
-        place[confs += 1]=${line#@ }
-    else
-        text[confs]+=$line$'\n'
-    fi
-done < <(guides blocks 'conf dnnest')
-for ((i = 1; i <= confs; i++)); do
+read_blocks 'conf dnnest'
+confs=${#text[@]}
+for i in "${!text[@]}"; do
     is "${place[i]}: the lines of dnnest.conf are right" "$(fitting <<<"${text[i]}")" ''
 done
 
