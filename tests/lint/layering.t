@@ -16,12 +16,14 @@ while IFS=: read -r file text; do
     if [[ $text = "$header\""* ]]; then own[$file]+=" $header"; else system[$file]+=" $header"; fi
 done < <(cd "$top" && grep -rE --include='*.[ch]' '^# *include ["<]' "${OURS[@]}")
 
-# violations FOLDER ALLOWED-REGEX: includes that do not match
-violations() {
-    local file header
-    for file in $(c_files "$1"); do
+# knows FOLDER REGEX: of our own headers, a file of FOLDER includes only those in its
+# directory or below FOLDER, or that match.
+knows() {
+    local folder=$1 file header
+    for file in $(c_files "$folder"); do
         for header in ${own[$file]-}; do
-            [[ $header =~ ^($2)$ ]] || echo "$file includes $header"
+            [[ $header =~ ^($2)$ || -e $top/${file%/*}/$header || -e $top/$folder/$header \
+                || $header = "$folder"/* && -e $top/$header ]] || echo "$file includes $header"
         done
     done
 }
@@ -29,12 +31,7 @@ violations() {
 allowed=
 for room in "${rooms[@]}"; do
     allowed+="${allowed:+|}$room/.*"
-    # A file may name a header of its own folder without it.
-    is "model/$room includes nothing to its right" \
-        "$(violations "model/$room" "$allowed|[a-z_]+\.h" | while read -r file _ header; do
-            [[ $header = */* || -e $top/${file%/*}/$header ]] && [[ $header = */* ]] \
-                || [[ -e $top/${file%/*}/$header ]] || echo "$file includes $header"
-        done)$(violations "model/$room" "$allowed|[a-z_]+\.h")" ''
+    is "model/$room includes nothing to its right" "$(knows "model/$room" "$allowed")" ''
 done
 
 is 'no room includes site.h, cache.h or advise.h' \
@@ -49,18 +46,6 @@ is 'every folder of model/ is a room' \
     done)" ''
 
 # --- around the model ------------------------------------------------------------------
-
-# knows FOLDER REGEX: of our own headers, a file of FOLDER includes only those in its
-# directory or below FOLDER, or that match.
-knows() {
-    local folder=$1 file header
-    for file in $(c_files "$folder"); do
-        for header in ${own[$file]-}; do
-            [[ $header =~ ^($2)$ || -e $top/${file%/*}/$header || -e $top/$folder/$header \
-                || $header = "$folder"/* && -e $top/$header ]] || echo "$file includes $header"
-        done
-    done
-}
 
 model="$allowed|site\\.h|cache\\.h|advise\\.h"
 is 'host/ knows model/' "$(knows host "$model")" ''
