@@ -60,16 +60,10 @@ json 'without Gpu lines the candidates are the catalogue' 'len(d["candidates"]) 
 
 # --- by a snapshot ---------------------------------------------------------------------
 
-{
-    echo 'Cluster Version=1 Name=c Time=1800000000 Slurm=2411 SoftTimeMin=no Enforces=yes'
-    shape='Gpus=4 Cpus=64 Memory=1000000 Partitions=gpu'
-    echo "Group Type=a100 $shape Nodes=3 Up=2 Idle=0,1,0,0,1"
-    echo "Group Type=v100 $shape Nodes=1 Up=1 Idle=1"
-    echo "Group Type=weird $shape Nodes=1 Up=1 Idle=1"
-    echo 'Wait Type=v100 Gpu=7200'
-    echo 'Partition Name=gpu Default=yes Up=yes MaxTime=604800'
-    echo 'End Rows=5'
-} >"$work/snapshot"
+shape='Gpus=4 Cpus=64 Memory=1000000 Partitions=gpu'
+write_snapshot "$work/snapshot" 1800000000 "Group Type=a100 $shape Nodes=3 Up=2 Idle=0,1,0,0,1" \
+    "Group Type=v100 $shape Nodes=1 Up=1 Idle=1" "Group Type=weird $shape Nodes=1 Up=1 Idle=1" \
+    'Wait Type=v100 Gpu=7200' 'Partition Name=gpu Default=yes Up=yes MaxTime=604800'
 cluster=(--snapshot="$work/snapshot")
 json 'a snapshot says how many GPUs of a type are up and idle' \
     '[(c["up_gpus"], c["idle_gpus"], c["wait_s"]) for c in d["candidates"]]

@@ -18,15 +18,8 @@ job=("${moving[@]}" --conf "$work/eyes.conf" --snapshot="$work/snapshot" --comme
 snapshot() {
     local shape='Gpus=8 Cpus=64 Memory=1000000 Partitions=gpu Nodes=2' a100 twin
     IFS=/ read -r a100 twin <<<"$3"
-    {
-        echo 'Cluster Version=1 Name=c Time=1800000000 Slurm=2411 SoftTimeMin=no Enforces=yes'
-        echo "Group Type=a100 $shape $1"
-        echo "Group Type=twin $shape $2"
-        echo "Wait Type=a100 Feature=a100 Gpu=$a100"
-        echo "Wait Type=twin Feature=twin Gpu=$twin"
-        printf '%s\n' "${@:4}"
-        echo "End Rows=$(($# + 1))"
-    } >"$work/snapshot"
+    write_snapshot "$work/snapshot" 1800000000 "Group Type=a100 $shape $1" "Group Type=twin $shape $2" \
+        "Wait Type=a100 Feature=a100 Gpu=$a100" "Wait Type=twin Feature=twin Gpu=$twin" "${@:4}"
 }
 readonly IDLE='Up=2 Idle=0,0,0,0,0,0,0,0,2' BUSY='Up=2 Idle=2' DOWN='Up=0 Idle=0'
 readonly GPU='Partition Name=gpu Default=yes Up=yes MaxTime=604800'

@@ -126,18 +126,14 @@ is 'a reader that leaves early gets no more than a line on stderr' \
 
 python3 "$top/tests/report/make_jobs.py" 2000 1 harm | fill "$work/harm.db"
 python3 "$top/tests/report/make_jobs.py" 12 | fill "$work/few.db"
-mkdir -p "$work/harm"
-{
-    echo "Cluster Version=1 Name=c Time=$(date +%s) Slurm=2411 SoftTimeMin=no Enforces=yes"
-    echo 'Group Type=a100 Gpus=8 Cpus=128 Memory=1024000 Partitions=gpu Nodes=9 Up=9 Idle=0'
-    echo 'Partition Name=gpu Default=yes Up=yes'
-    echo 'End Rows=2'
-} >"$work/harm/cluster.snapshot"
-{
-    cat "$work/site.conf"
-    echo "StateDir=$work/harm"
-} >"$work/harm.conf"
-chmod go-w "$work" "$work/harm" "$work"/{harm.conf,harm/cluster.snapshot}
+# seen NAME ROW...: NAME.conf names a StateDir with a snapshot of now
+seen() {
+    mkdir "$work/$1"
+    write_snapshot "$work/$1/cluster.snapshot" "$(date +%s)" "${@:2}"
+    cat "$work/site.conf" - <<<"StateDir=$work/$1" >"$work/$1.conf"
+}
+seen harm 'Group Type=a100 Gpus=8 Cpus=128 Memory=1024000 Partitions=gpu Nodes=9 Up=9 Idle=0' \
+    'Partition Name=gpu Default=yes Up=yes'
 hurt=(--conf="$work/harm.conf" --db="$work/harm.db")
 json 'harmed jobs are named, each with what happened' '[(j["job"], j["kinds"]) for j in d["harm"]["jobs"]] == [
         ("9001", ["limit"]), ("9002", ["memory"]), ("9003", ["slower"]), ("9005", ["waited"]),
@@ -186,8 +182,7 @@ fi
         echo "c,$i,1767571200,1767571300,$((1767574900 + i)),$i,5,ann,COMPLETED,<b>,4,1"
     done
     echo 'c,9,1767571200,1767571300,1767574900,9,5,ann,COMPLETED,once,4,1'
-} >"$work/idle.csv"
-fill "$work/idle.db" <"$work/idle.csv"
+} | fill "$work/idle.db"
 gives 'applications that leave GPUs idle are listed' 0 \
     $'fewer GPUs than their jobs had: 1\n.*<b> +3 +3 +4 +1 +9.0[0-9] +ann' \
     report --names --db="$work/idle.db"
@@ -201,25 +196,14 @@ like 'the page lists applications that leave GPUs idle' "$(cat "$work/idle.html"
 
 # --- GPUs that have no CPUs or memory ----------------------------------------------------
 
-mkdir -p "$work/state"
-{
-    echo "Cluster Version=1 Name=c Time=$(date +%s) Slurm=2411 SoftTimeMin=no Enforces=yes"
-    echo 'Group Type=a100 Gpus=4 Cpus=80 Memory=512000 Partitions=gpu Nodes=1 Up=1 Idle=1 NoCpus=2'
-    echo 'Partition Name=gpu Default=yes Up=yes MaxTime=604800'
-    echo 'End Rows=2'
-} >"$work/state/cluster.snapshot"
-{
-    cat "$work/site.conf"
-    echo "StateDir=$work/state"
-} >"$work/seen.conf"
-chmod go-w "$work" "$work/state" "$work"/{seen.conf,state/cluster.snapshot}
+seen state 'Group Type=a100 Gpus=4 Cpus=80 Memory=512000 Partitions=gpu Nodes=1 Up=1 Idle=1 NoCpus=2' \
+    'Partition Name=gpu Default=yes Up=yes MaxTime=604800'
 {
     echo 'cluster,raw_id,submit_s,start_s,end_s,job,user,state,gpu,gpus,cpus,mem_gb,asked_cpus,asked_mem_gb,mode,verdict,limit_s'
     echo 'c,1,1767571200,1767571300,1767574900,1,5,COMPLETED,a100,2,20,125,80,500,enforce,change,7200'
     echo 'c,2,1767571200,1767571300,1767574900,2,5,COMPLETED,a100,1,80,500,,,,,7200'
-} >"$work/stranded.csv"
-fill "$work/stranded.db" <"$work/stranded.csv"
-seen=(--conf="$work/seen.conf" --db="$work/stranded.db")
+} | fill "$work/stranded.db"
+seen=(--conf="$work/state.conf" --db="$work/stranded.db")
 gives 'text has the GPU hours that were stranded, as requested and as granted' 0 \
     $'GPU hours stranded by CPUs +5 +3 +3 +2 +40.0 %\nGPU hours stranded by memory +5 +3 +3 +2 +40.0 %\n' \
     report "${seen[@]}"
@@ -236,8 +220,7 @@ json 'JSON has the GPU hours that were stranded' 'd["stranded_by_cpus"] == 2
     for i in 0 1 2; do
         echo "c,$i,1767571200,1767571300,1767575000,$i,5,COMPLETED,36000,no history of this application yet ($i of 3 runs on v100),enforce,abstain,1"
     done
-} >"$work/reasons.csv"
-fill "$work/reasons.db" <"$work/reasons.csv"
+} | fill "$work/reasons.db"
 gives 'jobs without enough runs are in one row, without the counts of each' 0 \
     $'BECAUSE\n +3 +no history of this application yet\n' report --db="$work/reasons.db"
 
@@ -247,8 +230,7 @@ gives 'jobs without enough runs are in one row, without the counts of each' 0 \
         i=$((${i:-9} + 1))
         echo "c,$i,1767571200,1767571300,1767575000,$i,5,\"$name\",COMPLETED,36000,1"
     done
-} >"$work/hostile.csv"
-fill "$work/hostile.db" <"$work/hostile.csv"
+} | fill "$work/hostile.db"
 try report --db="$work/hostile.db" --csv --by=account
 is 'no cell of a table is computed or drawn, and numbers stay numbers' \
     "$(python3 -c '
@@ -265,8 +247,7 @@ print(" ".join(sorted(row[0] for row in list(csv.reader(sys.stdin))[1:])))' <"$w
         echo "c,$i,$start,$start,$((start + 3600 + i * 60)),$i,$EUID,me,run,COMPLETED,mynet,16,2,36000,36000,7200"
     done
     echo 'c,9,1767571200,1767571300,1767575000,9,12345,other,run,COMPLETED,theirs,16,2,36000,36000,7200'
-} >"$work/mine.csv"
-fill "$work/mine.db" <"$work/mine.csv"
+} | fill "$work/mine.db"
 gives '--me says what to write next time' 0 \
     '#SBATCH --time=01:20:00  # your last 3 runs took 01:01:00 to 01:03:00' \
     report --me --db="$work/mine.db"
@@ -287,8 +268,7 @@ evil='<script>alert(1)</script>"&'
     printf 'c,1,1767571200,1767571300,1767575000,1,5,"%s","%s","%s",COMPLETED,"%s",36000,"%s",enforce,abstain,1\n' \
         "${evil//\"/\"\"}"{,,,,}
     printf 'c,2,1767571200,1767571300,1767575000,2,6,"\033[31mred\r","x","y",COMPLETED,z,36000,,,,1\n'
-} >"$work/evil.csv"
-fill "$work/evil.db" <"$work/evil.csv"
+} | fill "$work/evil.db"
 try report --db="$work/evil.db" --by=user --names "--html=$work/evil.html"
 is 'names are text in the page' "$(grep -c '<script' "$work/evil.html")" 0
 like 'the page shows hostile names' "$(<"$work/evil.html")" '&lt;script&gt;alert'

@@ -72,13 +72,10 @@ PATH=$work/bin:$PATH
 
 python3 "$top/tests/report/make_jobs.py" 400 >"$work/jobs.csv"
 dnnest-dev jobs "$work/jobs.csv" >/dev/null || diag 'no store of jobs'
-{
-    echo 'Cluster Version=1 Name=alps Time=1795394865 Slurm=2411 SoftTimeMin=no Enforces=yes'
-    echo 'Group Type=a100 Gpus=4 Cpus=128 Memory=512000 Partitions=gpu Nodes=8 Up=8 Idle=8'
-    echo 'Group Type=v100 Gpus=4 Cpus=80 Memory=380000 Partitions=gpu Nodes=16 Up=16 Idle=16'
-    echo 'Partition Name=gpu Default=yes Up=yes MaxTime=604800'
-    echo 'End Rows=3'
-} >"$work/snapshot"
+write_snapshot "$work/snapshot" 1795394865 \
+    'Group Type=a100 Gpus=4 Cpus=128 Memory=512000 Partitions=gpu Nodes=8 Up=8 Idle=8' \
+    'Group Type=v100 Gpus=4 Cpus=80 Memory=380000 Partitions=gpu Nodes=16 Up=16 Idle=16' \
+    'Partition Name=gpu Default=yes Up=yes MaxTime=604800'
 
 # --- what users have ---------------------------------------------------------------------
 

@@ -15,6 +15,7 @@
 #   holds TITLE EXPRESSION FILE [STATEMENTS]  the same is true
 #   moves TITLE OPTION...      dn advise moves the job of the array 'job' to the twin
 #   stays TITLE REASON OPTION...  dn advise keeps its type, for that reason
+#   write_snapshot FILE TIME ROW...  of a cluster with Slurm 24.11, as it was then
 #   fill STORE < TABLE         puts a table of finished jobs into a store
 #   under_valgrind ENDING [OPTION]...  DNNEST, with that ending, runs under valgrind from then on;
 #                              fails where there is none, or the build has sanitizers
@@ -149,6 +150,11 @@ moves() {
 stays() {
     json "$1" "d['decision']['gpu'] is None and any('''$2''' in r for r in d['reasons'])" \
         advise "${job[@]}" "${@:3}"
+}
+
+write_snapshot() {
+    printf '%s\n' "Cluster Version=1 Name=c Time=$2 Slurm=2411 SoftTimeMin=no Enforces=yes" \
+        "${@:3}" "End Rows=$(($# - 2))" >"$1"
 }
 
 fill() {
