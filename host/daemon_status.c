@@ -22,45 +22,10 @@
 #define TIME_MAX INT64_C (99999999999) /* seconds; the year 5138 */
 #define N_MAX    1e15
 
-static const char *const tick_text[] = {
-    [DN_TICK_ROUNDS] = "rounds",         [DN_TICK_FAILURES] = "failures",
-    [DN_TICK_SNAPSHOTS] = "snapshots",   [DN_TICK_JOB_TABLES] = "job_tables",
-    [DN_TICK_GUARDED] = "guarded",       [DN_TICK_EXTENSIONS] = "extensions",
-    [DN_TICK_REFUSED] = "refused",       [DN_TICK_AT_OWN_LIMIT] = "at_own_limit",
-    [DN_TICK_HANDS_OFF] = "hands_off",   [DN_TICK_HELD] = "held",
-    [DN_TICK_SHORTENED] = "shortened",   [DN_TICK_RESTORED] = "restored",
-    [DN_TICK_REVISED] = "revised",       [DN_TICK_RESCUED] = "rescued",
-    [DN_TICK_FALSE_FITS] = "false_fits", [DN_TICK_NOT_RESCUED] = "not_rescued",
-    [DN_TICK_STEERED] = "steered",       [DN_TICK_STEERED_BACK] = "steered_back",
-    [DN_TICK_FITTED] = "fitted",
-};
-const struct dn_names dn_tick_names = DN_NAMES (tick_text, DN_N_TICKS);
+const struct dn_names dn_tick_names = DN_NAMES_OF (TICKS);
 
-static const char *const tick_help[] = {
-    [DN_TICK_ROUNDS] = "Rounds of all tasks.",
-    [DN_TICK_FAILURES] = "Rounds that failed because slurmctld did not answer.",
-    [DN_TICK_SNAPSHOTS] = "Snapshots of the cluster written.",
-    [DN_TICK_JOB_TABLES] = "Full replies with the table of jobs.",
-    [DN_TICK_GUARDED] =
-        "Running jobs with a limit lowered by dnnest that the guard found.",
-    [DN_TICK_EXTENSIONS] = "Time limits extended.",
-    [DN_TICK_REFUSED] = "Extensions that Slurm refused.",
-    [DN_TICK_AT_OWN_LIMIT] = "Jobs extended up to the limit of their user.",
-    [DN_TICK_HANDS_OFF] = "Jobs left alone because their limit was changed by others.",
-    [DN_TICK_HELD] = "Jobs that a deadline or a reservation kept from an extension.",
-    [DN_TICK_SHORTENED] = "Time limits shortened by the progress of the job.",
-    [DN_TICK_RESTORED] =
-        "Lowered limits given back to their users because the guard leaves.",
-    [DN_TICK_REVISED] = "Time limits of pending jobs lowered by history.",
-    [DN_TICK_RESCUED] = "Jobs started again with their original request.",
-    [DN_TICK_FALSE_FITS] = "Jobs that ran out of memory on GPUs that dnnest chose.",
-    [DN_TICK_NOT_RESCUED] = "Such jobs that could not be started again.",
-    [DN_TICK_STEERED] = "Pending jobs given another GPU type that could start them.",
-    [DN_TICK_STEERED_BACK] =
-        "Such jobs that did not start there, given their own again.",
-    [DN_TICK_FITTED] = "Limits of started jobs fitted to the GPU type that they got.",
-};
-_Static_assert(DN_N_ELEMENTS (tick_help) == DN_N_TICKS, "a sentence for each counter");
+#define HELP(constant, word, help) [DN_##constant] = (help),
+static const char *const tick_help[] = {DN_TICKS (HELP)};
 
 const char *dn_tick_help (enum dn_tick tick)
 {
@@ -179,8 +144,12 @@ static int read_hours (const struct json_object *json,
         if (dn_json_need_int (hour, "from", 0, TIME_MAX, &out->from_s, err) < 0)
             return dn_err_wrap (err, "hours");
         for (int tick = 0; tick < DN_N_TICKS; tick++)
-            if (dn_json_read_int (
-                    hour, tick_text[tick], 0, (int64_t) N_MAX, &out->n[tick], err)
+            if (dn_json_read_int (hour,
+                                  dn_names_get (&dn_tick_names, tick),
+                                  0,
+                                  (int64_t) N_MAX,
+                                  &out->n[tick],
+                                  err)
                 < 0)
                 return dn_err_wrap (err, "hours");
     }
@@ -280,7 +249,7 @@ static int put_hour (struct json_object *array, const struct dn_daemon_hour *hou
     if (dn_json_put_number (json, "from", hour->from_s) < 0)
         return -1;
     for (int tick = 0; tick < DN_N_TICKS; tick++)
-        if (put_positive (json, tick_text[tick], hour->n[tick]) < 0)
+        if (put_positive (json, dn_names_get (&dn_tick_names, tick), hour->n[tick]) < 0)
             return -1;
     return 0;
 }

@@ -17,31 +17,46 @@
 /* Bytes of the file, at most. */
 #define DN_DAEMON_STATUS_MAX 32768
 
-/* What dnnestd and dnnest-guard count, for Prometheus and 'dnnest status'. */
-enum dn_tick {
-    DN_TICK_ROUNDS,
-    DN_TICK_FAILURES,   /* of a round, by the connection */
-    DN_TICK_SNAPSHOTS,  /* written */
-    DN_TICK_JOB_TABLES, /* full replies of jobs */
-    DN_TICK_GUARDED,    /* running jobs with a lowered limit, seen anew */
-    DN_TICK_EXTENSIONS,
-    DN_TICK_REFUSED,      /* extensions that Slurm refused */
-    DN_TICK_AT_OWN_LIMIT, /* jobs that reached the limit of their own user */
-    DN_TICK_HANDS_OFF,    /* jobs whose limit a human changed */
-    DN_TICK_HELD,         /* by deadline or reservation */
-    DN_TICK_SHORTENED,    /* by their progress */
-    DN_TICK_RESTORED,     /* limits given back because the guard leaves */
-    DN_TICK_REVISED,      /* limits of pending jobs, by history */
-    DN_TICK_RESCUED,
-    DN_TICK_FALSE_FITS,   /* moved jobs whose GPU memory did not suffice */
-    DN_TICK_NOT_RESCUED,  /* of these */
-    DN_TICK_STEERED,      /* pending jobs that were given another GPU type */
-    DN_TICK_STEERED_BACK, /* of these, given their own again */
-    DN_TICK_FITTED,       /* limits of started jobs, to the type that they got */
-    DN_N_TICKS
-};
+/* What dnnestd and dnnest-guard count, for Prometheus and 'dnnest status': its name,
+ * also that of the counter and of the member, and a sentence about it.
+ */
+/* clang-format off */
+#define DN_TICKS(ROW)                                                                  \
+    ROW (TICK_ROUNDS, "rounds", "Rounds of all tasks.")                                \
+    ROW (TICK_FAILURES, "failures",                                                    \
+         "Rounds that failed because slurmctld did not answer.")                       \
+    ROW (TICK_SNAPSHOTS, "snapshots", "Snapshots of the cluster written.")             \
+    ROW (TICK_JOB_TABLES, "job_tables", "Full replies with the table of jobs.")        \
+    ROW (TICK_GUARDED, "guarded",                                                      \
+         "Running jobs with a limit lowered by dnnest that the guard found.")          \
+    ROW (TICK_EXTENSIONS, "extensions", "Time limits extended.")                       \
+    ROW (TICK_REFUSED, "refused", "Extensions that Slurm refused.")                    \
+    ROW (TICK_AT_OWN_LIMIT, "at_own_limit",                                            \
+         "Jobs extended up to the limit of their user.")                               \
+    ROW (TICK_HANDS_OFF, "hands_off",                                                  \
+         "Jobs left alone because their limit was changed by others.")                 \
+    ROW (TICK_HELD, "held",                                                            \
+         "Jobs that a deadline or a reservation kept from an extension.")              \
+    ROW (TICK_SHORTENED, "shortened",                                                  \
+         "Time limits shortened by the progress of the job.")                          \
+    ROW (TICK_RESTORED, "restored",                                                    \
+         "Lowered limits given back to their users because the guard leaves.")         \
+    ROW (TICK_REVISED, "revised", "Time limits of pending jobs lowered by history.")   \
+    ROW (TICK_RESCUED, "rescued", "Jobs started again with their original request.")   \
+    ROW (TICK_FALSE_FITS, "false_fits",                                                \
+         "Jobs that ran out of memory on GPUs that dnnest chose.")                     \
+    ROW (TICK_NOT_RESCUED, "not_rescued",                                              \
+         "Such jobs that could not be started again.")                                 \
+    ROW (TICK_STEERED, "steered",                                                      \
+         "Pending jobs given another GPU type that could start them.")                 \
+    ROW (TICK_STEERED_BACK, "steered_back",                                            \
+         "Such jobs that did not start there, given their own again.")                 \
+    ROW (TICK_FITTED, "fitted",                                                        \
+         "Limits of started jobs fitted to the GPU type that they got.")               \
+    /* End of DN_TICKS */
+/* clang-format on */
+DN_ENUM (dn_tick, TICKS);
 
-/* "rounds", "job_tables"; also the names of the counters and of the members. */
 extern const struct dn_names dn_tick_names;
 
 /* One sentence about each, for the file of counters and 'dnnest status'. */

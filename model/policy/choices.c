@@ -6,9 +6,7 @@
 
 #include <string.h>
 
-static const char *const warning_text[] = {DN_WARNINGS (DN_ENUM_WORD)};
-
-const struct dn_names dn_warning_names = DN_NAMES (warning_text, DN_N_WARNINGS);
+const struct dn_names dn_warning_names = DN_NAMES_OF (WARNINGS);
 
 /* The place of a new warning: after those that are as serious. */
 static int place_of (const struct dn_decision *decision, enum dn_warning_kind kind)

@@ -16,11 +16,8 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const verdict_text[] = {DN_VERDICTS (DN_ENUM_WORD)};
-static const char *const abstain_text[] = {DN_ABSTAIN (DN_ENUM_WORD)};
-
-const struct dn_names dn_verdict_names = DN_NAMES (verdict_text, DN_N_VERDICTS);
-const struct dn_names dn_abstain_names = DN_NAMES (abstain_text, DN_N_ABSTAIN);
+const struct dn_names dn_verdict_names = DN_NAMES_OF (VERDICTS);
+const struct dn_names dn_abstain_names = DN_NAMES_OF (ABSTAIN);
 
 /* The candidate that the job runs on as submitted: the requested type, or the slowest
  * of those that an untyped request may get; those that cannot run it count only if none

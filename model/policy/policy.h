@@ -25,9 +25,7 @@
     ROW (VERDICT_CHANGE, "change")                                                     \
     ROW (VERDICT_CONTROL, "control") /* in the control group: unchanged */
 /* clang-format on */
-enum dn_verdict {
-    DN_VERDICTS (DN_ENUM_CONSTANT) DN_N_VERDICTS
-};
+DN_ENUM (dn_verdict, VERDICTS);
 
 extern const struct dn_names dn_verdict_names;
 
@@ -47,9 +45,7 @@ extern const struct dn_names dn_verdict_names;
     ROW (ABSTAIN_HISTORY, "history") /* neither a model nor runs to learn from */      \
     ROW (ABSTAIN_START, "start") /* StartChanges jobs were changed in this hour */
 /* clang-format on */
-enum dn_abstain {
-    DN_ABSTAIN (DN_ENUM_CONSTANT) DN_N_ABSTAIN
-};
+DN_ENUM (dn_abstain, ABSTAIN);
 
 extern const struct dn_names dn_abstain_names;
 
@@ -66,9 +62,7 @@ extern const struct dn_names dn_abstain_names;
     ROW (WARNING_IDLE, "idle") /* earlier runs used fewer GPUs than they had */        \
     ROW (WARNING_OPEN, "open") /* the number of GPUs is open */
 /* clang-format on */
-enum dn_warning_kind {
-    DN_WARNINGS (DN_ENUM_CONSTANT) DN_N_WARNINGS
-};
+DN_ENUM (dn_warning_kind, WARNINGS);
 
 extern const struct dn_names dn_warning_names;
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ENUM_TEXT(type, member, key, strict, value, help, words)                       \
+#define ENUM_TEXT(type, words, member, key, strict, value, help)                       \
     static const char *const member##_text[] = {words (DN_ENUM_WORD)};
 #define NUMBER_TEXT(...)
 DN_RULES (ENUM_TEXT, NUMBER_TEXT)
@@ -17,7 +17,7 @@ DN_RULES (ENUM_TEXT, NUMBER_TEXT)
 const struct dn_names dn_mode_names = DN_NAMES (mode_text, DN_N_MODES);
 
 /* clang-format off */
-#define ENUM_ROW(type, member, key, strict, value, help, words)                        \
+#define ENUM_ROW(type, words, member, key, strict, value, help)                        \
     {key, DN_RULE_ENUM, offsetof (struct dn_rules, member), 0, 0,                      \
      {member##_text, (int) DN_N_ELEMENTS (member##_text)}, DN_STRICT_##strict,         \
      value, help},

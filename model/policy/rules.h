@@ -19,27 +19,21 @@
     ROW (MODE_OBSERVE, "observe")                                                      \
     ROW (MODE_ADVISE, "advise")                                                        \
     ROW (MODE_ENFORCE, "enforce")
-enum dn_mode {
-    DN_MODES (DN_ENUM_CONSTANT) DN_N_MODES
-};
+DN_ENUM (dn_mode, MODES);
 
 #define DN_OPT_INS(ROW)                                                                \
     ROW (OPT_IN_UNKNOWN, "unknown")                                                    \
     ROW (OPT_IN_METADATA, "metadata")                                                  \
     ROW (OPT_IN_ALL, "all")                                                            \
     ROW (OPT_IN_HISTORY, "history")
-enum dn_opt_in {
-    DN_OPT_INS (DN_ENUM_CONSTANT) DN_N_OPT_INS
-};
+DN_ENUM (dn_opt_in, OPT_INS);
 
 /* Whose runs a history is made of. */
 #define DN_SHARES(ROW)                                                                 \
     ROW (SHARE_UNKNOWN, "unknown")                                                     \
     ROW (SHARE_USER, "user")                                                           \
     ROW (SHARE_ACCOUNT, "account")
-enum dn_share {
-    DN_SHARES (DN_ENUM_CONSTANT) DN_N_SHARES
-};
+DN_ENUM (dn_share, SHARES);
 
 #define DN_TIME_MODES(ROW)                                                             \
     ROW (TIME_UNKNOWN, "unknown")                                                      \
@@ -47,21 +41,17 @@ enum dn_share {
     ROW (TIME_TIME_MIN, "time_min") /* keep the limit, set --time-min */               \
     ROW (TIME_AUTO, "auto") /* time_min where it is a soft limit, else limit */        \
     ROW (TIME_LIMIT, "limit")
-enum dn_time_mode {
-    DN_TIME_MODES (DN_ENUM_CONSTANT) DN_N_TIME_MODES
-};
+DN_ENUM (dn_time_mode, TIME_MODES);
 
 /* Finished runs of the user's application without which a field is not narrowed: none
  * (words), one, two. auto: none where a net is under a lowered limit, else two.
  */
-#define DN_NEEDS(ROW)                                                                  \
+#define DN_RUN_NEEDS(ROW)                                                              \
     ROW (NEEDS_UNKNOWN, "unknown")                                                     \
     ROW (NEEDS_WORDS, "words")                                                         \
     ROW (NEEDS_SOME, "some")                                                           \
     ROW (NEEDS_ENOUGH, "enough")
-enum dn_needs {
-    DN_NEEDS (DN_ENUM_CONSTANT) DN_N_EVIDENCE_RULES
-};
+DN_ENUM (dn_needs, RUN_NEEDS);
 
 #define DN_TIME_NEEDS(ROW)                                                             \
     ROW (TIME_NEEDS_UNKNOWN, "unknown")                                                \
@@ -69,17 +59,13 @@ enum dn_needs {
     ROW (TIME_NEEDS_AUTO, "auto")                                                      \
     ROW (TIME_NEEDS_SOME, "some")                                                      \
     ROW (TIME_NEEDS_ENOUGH, "enough")
-enum dn_time_needs {
-    DN_TIME_NEEDS (DN_ENUM_CONSTANT) DN_N_TIME_EVIDENCE_RULES
-};
+DN_ENUM (dn_time_needs, TIME_NEEDS);
 
 #define DN_CHOICES(ROW)                                                                \
     ROW (CHOICE_UNKNOWN, "unknown")                                                    \
     ROW (CHOICE_KEEP, "keep")                                                          \
     ROW (CHOICE_CHOOSE, "choose")
-enum dn_choice {
-    DN_CHOICES (DN_ENUM_CONSTANT) DN_N_CHOICES
-};
+DN_ENUM (dn_choice, CHOICES);
 
 /* The GPU type of a job. */
 #define DN_TYPE_CHOICES(ROW)                                                           \
@@ -87,9 +73,7 @@ enum dn_choice {
     ROW (TYPE_KEEP, "keep")                                                            \
     ROW (TYPE_OPEN, "open") /* leave it open until the job can start */                \
     ROW (TYPE_CHOOSE, "choose") /* the same, and move it to one that is idle */
-enum dn_type_choice {
-    DN_TYPE_CHOICES (DN_ENUM_CONSTANT) DN_N_TYPE_CHOICES
-};
+DN_ENUM (dn_type_choice, TYPE_CHOICES);
 
 /* Host memory: what only follows from a default per CPU goes down with the CPUs, and
  * what was requested in words too, as far as finished runs say so.
@@ -99,9 +83,7 @@ enum dn_type_choice {
     ROW (MEMORY_KEEP, "keep")                                                          \
     ROW (MEMORY_DEFAULT, "default")                                                    \
     ROW (MEMORY_MEASURED, "measured")
-enum dn_memory_rule {
-    DN_MEMORIES (DN_ENUM_CONSTANT) DN_N_MEMORIES
-};
+DN_ENUM (dn_memory_rule, MEMORIES);
 
 /* GPUs that the description says the job does not use. */
 #define DN_GPUS_RULES(ROW)                                                             \
@@ -109,18 +91,14 @@ enum dn_memory_rule {
     ROW (GPUS_KEEP, "keep")                                                            \
     ROW (GPUS_ADVISE, "advise")                                                        \
     ROW (GPUS_CHOOSE, "choose")
-enum dn_gpus_rule {
-    DN_GPUS_RULES (DN_ENUM_CONSTANT) DN_N_GPUS_RULES
-};
+DN_ENUM (dn_gpus_rule, GPUS_RULES);
 
 #define DN_MESSAGES(ROW)                                                               \
     ROW (MESSAGE_UNKNOWN, "unknown")                                                   \
     ROW (MESSAGE_CHANGE, "change")                                                     \
     ROW (MESSAGE_ALWAYS, "always")                                                     \
     ROW (MESSAGE_NEVER, "never")
-enum dn_message {
-    DN_MESSAGES (DN_ENUM_CONSTANT) DN_N_MESSAGES
-};
+DN_ENUM (dn_message, MESSAGES);
 
 /* May dnnestd give a pending job another GPU type? */
 #define DN_STEERS(ROW)                                                                 \
@@ -128,9 +106,7 @@ enum dn_message {
     ROW (STEER_NO, "no")                                                               \
     ROW (STEER_CHEAPER, "cheaper") /* of no higher Cost */                             \
     ROW (STEER_BOTH, "both")
-enum dn_steer {
-    DN_STEERS (DN_ENUM_CONSTANT) DN_N_STEERS
-};
+DN_ENUM (dn_steer, STEERS);
 
 /* May a job move to a GPU type of higher Cost? */
 #define DN_UPGRADES(ROW)                                                               \
@@ -138,35 +114,27 @@ enum dn_steer {
     ROW (UPGRADE_NO, "no")                                                             \
     ROW (UPGRADE_RESCUE, "rescue") /* if it cannot run on its own */                   \
     ROW (UPGRADE_YES, "yes") /* if the objective gains by it */
-enum dn_upgrade {
-    DN_UPGRADES (DN_ENUM_CONSTANT) DN_N_UPGRADES
-};
+DN_ENUM (dn_upgrade, UPGRADES);
 
 #define DN_RECORDS(ROW)                                                                \
     ROW (RECORD_UNKNOWN, "unknown")                                                    \
     ROW (RECORD_ADMIN_COMMENT, "admin_comment")                                        \
     ROW (RECORD_ANONYMOUS, "anonymous") /* without names of the metadata */            \
     ROW (RECORD_NONE, "none")
-enum dn_record {
-    DN_RECORDS (DN_ENUM_CONSTANT) DN_N_RECORDS
-};
+DN_ENUM (dn_record, RECORDS);
 
 #define DN_YES(ROW)                                                                    \
     ROW (YES_UNKNOWN, "unknown")                                                       \
     ROW (YES_NO, "no")                                                                 \
     ROW (YES_YES, "yes")
-enum dn_yes {
-    DN_YES (DN_ENUM_CONSTANT) DN_N_YES
-};
+DN_ENUM (dn_yes, YES);
 
 /* What is drawn for the control group. */
 #define DN_DRAWS(ROW)                                                                  \
     ROW (DRAW_UNKNOWN, "unknown")                                                      \
     ROW (DRAW_JOB, "job")                                                              \
     ROW (DRAW_APP, "app") /* all jobs of a script and description of a user */
-enum dn_draw {
-    DN_DRAWS (DN_ENUM_CONSTANT) DN_N_DRAWS
-};
+DN_ENUM (dn_draw, DRAWS);
 
 /* Which jobs load the hook that describes them. */
 #define DN_CAPTURES(ROW)                                                               \
@@ -174,18 +142,14 @@ enum dn_draw {
     ROW (CAPTURE_NO, "no")                                                             \
     ROW (CAPTURE_OPT_IN, "opt-in") /* those with metadata */                           \
     ROW (CAPTURE_YES, "yes") /* all that request GPUs */
-enum dn_capture_rule {
-    DN_CAPTURES (DN_ENUM_CONSTANT) DN_N_CAPTURES
-};
+DN_ENUM (dn_capture_rule, CAPTURES);
 
 /* A job that dnnest moved to another GPU type and whose memory was too small for it. */
 #define DN_RESCUES(ROW)                                                                \
     ROW (RESCUE_UNKNOWN, "unknown")                                                    \
     ROW (RESCUE_OFF, "off")                                                            \
     ROW (RESCUE_REQUEUE, "requeue") /* start it again as it was requested */
-enum dn_rescue {
-    DN_RESCUES (DN_ENUM_CONSTANT) DN_N_RESCUES
-};
+DN_ENUM (dn_rescue, RESCUES);
 /* clang-format on */
 
 extern const struct dn_names dn_mode_names;
@@ -194,40 +158,33 @@ extern const struct dn_names dn_mode_names;
  * table, which the parser, the defaults, 'dnnest config', the tests of the man page and
  * of the sample file read.
  *
- * ENUM: enum, member, key, stricter, default, help, its words.
+ * ENUM: enum, its words, member, key, stricter, default, help.
  * NUMBER: type, member, key, minimum, maximum (of a time in seconds), stricter,
  * default, help. The stricter of two values is the LOWER, the HIGHER or NONE.
  */
 /* clang-format off */
 #define DN_RULES(ENUM, NUMBER)                                                         \
-    ENUM (dn_mode, mode, "Mode", LOWER, "advise",                                      \
+    ENUM (dn_mode, DN_MODES, mode, "Mode", LOWER, "advise",                            \
           "observe: record only; advise: also inform the user; enforce: rewrite the "  \
-          "job",                                                                       \
-          DN_MODES)                                                   \
-    ENUM (dn_opt_in, opt_in, "OptIn", LOWER, "metadata",                               \
+          "job")                                                                       \
+    ENUM (dn_opt_in, DN_OPT_INS, opt_in, "OptIn", LOWER, "metadata",                   \
           "consider jobs with metadata only, or also record all that request GPUs, "   \
-          "or also set the limits of those that have run before",                      \
-          DN_OPT_INS)                                               \
-    ENUM (dn_share, history_share, "HistoryShare", LOWER, "user",                      \
+          "or also set the limits of those that have run before")                      \
+    ENUM (dn_share, DN_SHARES, history_share, "HistoryShare", LOWER, "user",           \
           "whose runs of an application count: the user's own, or also longer runs, "  \
-          "and larger needs, of others of the account",                                \
-          DN_SHARES)                                                 \
-    ENUM (dn_yes, revise, "Revise", LOWER, "no",                                       \
-          "lower the limits of pending jobs when their application has run",           \
-          DN_YES)                                                      \
+          "and larger needs, of others of the account")                                \
+    ENUM (dn_yes, DN_YES, revise, "Revise", LOWER, "no",                               \
+          "lower the limits of pending jobs when their application has run")           \
     NUMBER (PERCENT, control_group, "ControlGroup", 0, 100, HIGHER, "0",               \
             "percentage of the jobs that is not changed, as the control group")        \
-    ENUM (dn_draw, control_by, "ControlBy", NONE, "job",                               \
-          "draw each job for it, or all of a script and description of a user",        \
-          DN_DRAWS)                                                    \
-    ENUM (dn_time_mode, time_limit, "TimeLimit", LOWER, "auto",                        \
+    ENUM (dn_draw, DN_DRAWS, control_by, "ControlBy", NONE, "job",                     \
+          "draw each job for it, or all of a script and description of a user")        \
+    ENUM (dn_time_mode, DN_TIME_MODES, time_limit, "TimeLimit", LOWER, "auto",         \
           "keep the limit, set --time-min to the bound, or set the limit to it; auto: "\
-          "--time-min where Slurm has it as a soft limit, else the limit",             \
-          DN_TIME_MODES)                                              \
-    ENUM (dn_time_needs, evidence_time, "EvidenceTime", HIGHER, "auto",                \
+          "--time-min where Slurm has it as a soft limit, else the limit")             \
+    ENUM (dn_time_needs, DN_TIME_NEEDS, evidence_time, "EvidenceTime", HIGHER, "auto", \
           "finished runs of the application without which no limit is lowered: none, " \
-          "one or two; auto: none where the guard extends it or it is soft, else two", \
-          DN_TIME_NEEDS)                                                               \
+          "one or two; auto: none where the guard extends it or it is soft, else two") \
     NUMBER (RATIO, time_quantile, "TimeQuantile", 0.5, 0.9999, HIGHER, "0.99",         \
             "share of jobs that must finish within a limit that nothing extends")      \
     NUMBER (RATIO, guarded_quantile, "GuardedQuantile", 0.5, 0.9999, HIGHER, "0.8",    \
@@ -238,79 +195,62 @@ extern const struct dn_names dn_mode_names;
             "no limit is set below this")                                              \
     NUMBER (TIME, time_max_s, "TimeMax", 60, 3.2e7, LOWER, "1-00:00:00",               \
             "no limit is raised above this, or set above it where none was requested") \
-    ENUM (dn_yes, fill_unset, "FillUnset", LOWER, "no",                                \
-          "set a limit where none was requested",                                      \
-          DN_YES)                                                      \
-    ENUM (dn_type_choice, gpu_type, "GpuType", LOWER, "open",                          \
+    ENUM (dn_yes, DN_YES, fill_unset, "FillUnset", LOWER, "no",                        \
+          "set a limit where none was requested")                                      \
+    ENUM (dn_type_choice, DN_TYPE_CHOICES, gpu_type, "GpuType", LOWER, "open",         \
           "keep the GPU type, leave it open until the job can start, or also move it " \
-          "to the best idle one for the objective",                                    \
-          DN_TYPE_CHOICES)                                               \
-    ENUM (dn_steer, steer, "Steer", LOWER, "both",                                     \
+          "to the best idle one for the objective")                                    \
+    ENUM (dn_steer, DN_STEERS, steer, "Steer", LOWER, "both",                          \
           "which types dnnestd may give a pending job whose type is open: none, of no "\
-          "higher Cost, or all",                                                       \
-          DN_STEERS)                                                    \
+          "higher Cost, or all")                                                       \
     NUMBER (RATIO, keep, "Keep", 0, 1, HIGHER, "0.85",                                 \
             "share of a GPU type that is left to the jobs that request it")    \
-    ENUM (dn_objective, objective, "Objective", NONE, "finish",                        \
-          "what GpuType=choose minimises",                                             \
-          DN_OBJECTIVES)                                         \
-    ENUM (dn_yes, user_objective, "UserObjective", LOWER, "no",                        \
-          "yes: objective= of a job overrides Objective",                              \
-          DN_YES)                                                      \
-    ENUM (dn_upgrade, upgrade, "Upgrade", LOWER, "rescue",                             \
+    ENUM (dn_objective, DN_OBJECTIVES, objective, "Objective", NONE, "finish",         \
+          "what GpuType=choose minimises")                                             \
+    ENUM (dn_yes, DN_YES, user_objective, "UserObjective", LOWER, "no",                \
+          "yes: objective= of a job overrides Objective")                              \
+    ENUM (dn_upgrade, DN_UPGRADES, upgrade, "Upgrade", LOWER, "rescue",                \
           "move a job to a GPU type of higher Cost: never, if it cannot run on its "   \
-          "own, or also for the objective",                                            \
-          DN_UPGRADES)                                             \
+          "own, or also for the objective")                                            \
     NUMBER (RATIO, max_slowdown, "MaxSlowdown", 1, 1000, LOWER, "2.5",                 \
             "maximum predicted time on another GPU type, relative to the requested "   \
             "one")                                                                     \
     NUMBER (RATIO, memory_headroom, "MemoryHeadroom", 0, 10, HIGHER, "0.05",           \
             "GPU memory left free above the bound, as a share of it, on another type") \
-    ENUM (dn_choice, cpus, "Cpus", LOWER, "choose",                                    \
-          "keep the CPU count, or lower it to what the input pipeline needs",          \
-          DN_CHOICES)                                               \
-    ENUM (dn_needs, evidence_cpus, "EvidenceCpus", HIGHER, "words",                    \
-          "finished runs of the application without which no CPUs are given back",     \
-          DN_NEEDS)                                                                    \
+    ENUM (dn_choice, DN_CHOICES, cpus, "Cpus", LOWER, "choose",                        \
+          "keep the CPU count, or lower it to what the input pipeline needs")          \
+    ENUM (dn_needs, DN_RUN_NEEDS, evidence_cpus, "EvidenceCpus", HIGHER, "words",      \
+          "finished runs of the application without which no CPUs are given back")     \
     NUMBER (COUNT, cpus_per_gpu_min, "CpusPerGpuMin", 1, 1024, HIGHER, "2",            \
             "minimum number of CPUs per GPU that a job keeps")                         \
     NUMBER (COUNT, cpus_per_gpu_max, "CpusPerGpuMax", 1, 1024, LOWER, "64",            \
             "a job that needs more CPUs per GPU than this keeps what it requested")    \
-    ENUM (dn_memory_rule, memory, "Memory", LOWER, "default",                          \
+    ENUM (dn_memory_rule, DN_MEMORIES, memory, "Memory", LOWER, "default",             \
           "keep host memory, or lower what only follows from a default per CPU, or "   \
-          "also what was requested, to what finished runs needed",                     \
-          DN_MEMORIES)                                                                 \
-    ENUM (dn_needs, evidence_memory, "EvidenceMemory", HIGHER, "some",                 \
-          "finished runs that measured memory without which none is given back",       \
-          DN_NEEDS)                                                                    \
-    ENUM (dn_gpus_rule, gpus, "Gpus", LOWER, "advise",                                 \
+          "also what was requested, to what finished runs needed")                     \
+    ENUM (dn_needs, DN_RUN_NEEDS, evidence_memory, "EvidenceMemory", HIGHER, "some",   \
+          "finished runs that measured memory without which none is given back")       \
+    ENUM (dn_gpus_rule, DN_GPUS_RULES, gpus, "Gpus", LOWER, "advise",                  \
           "GPUs above those of the description: keep them, tell the user, or request " \
-          "fewer on one node",                                                         \
-          DN_GPUS_RULES)                                                               \
+          "fewer on one node")                                                         \
     NUMBER (RATIO, min_confidence, "MinConfidence", 0, 1, HIGHER, "0.45",              \
             "predictions with a lower confidence change nothing")                      \
-    ENUM (dn_yes, never_raise, "NeverRaise", HIGHER, "yes",                            \
-          "no: also raise a time limit or CPUs that do not suffice",                   \
-          DN_YES)                                                      \
-    ENUM (dn_message, message, "Message", NONE, "change",                              \
+    ENUM (dn_yes, DN_YES, never_raise, "NeverRaise", HIGHER, "yes",                    \
+          "no: also raise a time limit or CPUs that do not suffice")                   \
+    ENUM (dn_message, DN_MESSAGES, message, "Message", NONE, "change",                 \
           "when the user gets a message: if something changes or is wrong, always, "   \
-          "or never",                                                                  \
-          DN_MESSAGES)                                             \
-    ENUM (dn_record, record, "Record", NONE, "admin_comment",                          \
+          "or never")                                                                  \
+    ENUM (dn_record, DN_RECORDS, record, "Record", NONE, "admin_comment",              \
           "where the decision and the original request are recorded; anonymous: in "   \
-          "the admin comment without names of the metadata",                           \
-          DN_RECORDS)                                               \
-    ENUM (dn_rescue, rescue, "Rescue", LOWER, "off",                                   \
+          "the admin comment without names of the metadata")                           \
+    ENUM (dn_rescue, DN_RESCUES, rescue, "Rescue", LOWER, "off",                       \
           "requeue: start a moved job that ran out of GPU memory again with its "      \
-          "original request",                                                          \
-          DN_RESCUES)                                               \
-    ENUM (dn_yes, shorten, "Shorten", LOWER, "no",                                     \
-          "yes: also lower a limit that dnnest set, by the progress of the job",       \
-          DN_YES)                                                      \
-    ENUM (dn_capture_rule, capture, "Capture", LOWER, "opt-in",                        \
+          "original request")                                                          \
+    ENUM (dn_yes, DN_YES, shorten, "Shorten", LOWER, "no",                             \
+          "yes: also lower a limit that dnnest set, by the progress of the job")       \
+    ENUM (dn_capture_rule, DN_CAPTURES, capture, "Capture", LOWER, "opt-in",           \
           "which jobs describe themselves in ProgressDir: none, those with metadata, " \
-          "or all batch jobs with GPUs",                                               \
-          DN_CAPTURES)                                                                 \
+          "or all batch jobs with GPUs")                                               \
     /* End of DN_RULES */
 /* clang-format on */
 
@@ -319,8 +259,8 @@ extern const struct dn_names dn_mode_names;
 #define DN_RULE_TYPE_COUNT   int64_t
 #define DN_RULE_TYPE_TIME    int64_t
 
-#define DN_RULE_ENUM_MEMBER(type, member, ...)   enum type member;
-#define DN_RULE_NUMBER_MEMBER(type, member, ...) DN_RULE_TYPE_##type member;
+#define DN_RULE_ENUM_MEMBER(type, words, member, ...) enum type member;
+#define DN_RULE_NUMBER_MEMBER(type, member, ...)      DN_RULE_TYPE_##type member;
 
 /* The admin's rules. Times are in seconds; the key list has every range. */
 struct dn_rules {

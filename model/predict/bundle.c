@@ -25,10 +25,7 @@ static const char *const quantity_text[] = {"step", "memory", "power"};
 const struct dn_names dn_quantity_names = {quantity_text,
                                            (int) DN_N_ELEMENTS (quantity_text)};
 
-static const char *const validated_level_text[] = {DN_VALIDATED_LEVELS (DN_ENUM_WORD)};
-
-const struct dn_names dn_validated_level_names =
-    DN_NAMES (validated_level_text, DN_N_VALIDATED_LEVELS);
+const struct dn_names dn_validated_level_names = DN_NAMES_OF (VALIDATED_LEVELS);
 
 static const char tuning_file[] = "site.json";
 static const char points_file[] = "domain.points";
@@ -596,7 +593,8 @@ const struct dn_quantiles *dn_bounds_at (const struct dn_bounds *bounds,
                                          const char *kind,
                                          const struct dn_validation *validation)
 {
-    const char *level = validated_level_text[validation->level];
+    const char *level =
+        dn_names_get (&dn_validated_level_names, (int) validation->level);
     const struct dn_quantiles *found;
     char name[DN_NAME_MAX];
 

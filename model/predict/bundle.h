@@ -83,9 +83,7 @@ struct dn_validated {
     ROW (VALIDATED_NOTHING, "nothing")                                                 \
     ROW (VALIDATED_KIND, "kind") /* the kind of network, in other stacks */            \
     ROW (VALIDATED_STACK, "stack") /* the kind of network in its stack */
-enum dn_validated_level {
-    DN_VALIDATED_LEVELS (DN_ENUM_CONSTANT) DN_N_VALIDATED_LEVELS
-};
+DN_ENUM (dn_validated_level, VALIDATED_LEVELS);
 /* clang-format on */
 
 extern const struct dn_names dn_validated_level_names;

@@ -57,35 +57,37 @@ double dn_normal_score (double quantile);
 /* The time of one optimizer step by stage, seconds on one device. The stages overlap,
  * so their sum is not the step.
  */
-enum dn_stage {
-    DN_STAGE_FORWARD,
-    DN_STAGE_BACKWARD_DATA,   /* gradients of activations */
-    DN_STAGE_BACKWARD_WEIGHT, /* gradients of parameters */
-    DN_STAGE_RECOMPUTE,       /* forward again, under checkpointing */
-    DN_STAGE_OPTIMIZER,
-    DN_STAGE_COMMUNICATION, /* all of it */
-    DN_STAGE_EXPOSED,       /* the part that is not overlapped */
-    DN_STAGE_INPUT,         /* the loader's time for one step's samples */
-    DN_STAGE_HOST,          /* fixed host time of a step */
-    DN_N_STAGES
-};
+/* clang-format off */
+#define DN_STAGES(ROW)                                                                 \
+    ROW (STAGE_FORWARD, "forward")                                                     \
+    ROW (STAGE_BACKWARD_DATA, "backward_data") /* gradients of activations */          \
+    ROW (STAGE_BACKWARD_WEIGHT, "backward_weight") /* gradients of parameters */       \
+    ROW (STAGE_RECOMPUTE, "recompute") /* forward again, under checkpointing */        \
+    ROW (STAGE_OPTIMIZER, "optimizer")                                                 \
+    ROW (STAGE_COMMUNICATION, "communication") /* all of it */                         \
+    ROW (STAGE_EXPOSED, "exposed_communication") /* the part that is not overlapped */ \
+    ROW (STAGE_INPUT, "input") /* the loader's time for one step's samples */          \
+    ROW (STAGE_HOST, "host") /* fixed host time of a step */
+/* clang-format on */
+DN_ENUM (dn_stage, STAGES);
 
 extern const struct dn_names dn_stage_names;
 
 /* The GPU's memory at its peak by class, bytes on one device. Gradients and buckets are
  * not yet allocated when activations peak; memory that they take over counts as theirs.
  */
-enum dn_memory_class {
-    DN_MEMORY_WEIGHTS,
-    DN_MEMORY_GRADIENTS,
-    DN_MEMORY_OPTIMIZER,
-    DN_MEMORY_ACTIVATIONS,
-    DN_MEMORY_WORKSPACE,
-    DN_MEMORY_BUCKETS, /* communication */
-    DN_MEMORY_CONTEXT, /* of the driver and the framework's kernels */
-    DN_MEMORY_SLACK,   /* rounding and fragmentation of the allocator */
-    DN_N_MEMORY_CLASSES
-};
+/* clang-format off */
+#define DN_MEMORY_CLASSES(ROW)                                                         \
+    ROW (MEMORY_WEIGHTS, "weights")                                                    \
+    ROW (MEMORY_GRADIENTS, "gradients")                                                \
+    ROW (MEMORY_OPTIMIZER, "optimizer")                                                \
+    ROW (MEMORY_ACTIVATIONS, "activations")                                            \
+    ROW (MEMORY_WORKSPACE, "workspace")                                                \
+    ROW (MEMORY_BUCKETS, "buckets") /* communication */                                \
+    ROW (MEMORY_CONTEXT, "context") /* of the driver and the framework's kernels */    \
+    ROW (MEMORY_SLACK, "slack") /* rounding and fragmentation of the allocator */
+/* clang-format on */
+DN_ENUM (dn_memory_class, MEMORY_CLASSES);
 
 extern const struct dn_names dn_memory_class_names;
 

@@ -7,43 +7,9 @@
 
 #include <math.h>
 
-static const char *const bottleneck_text[] = {
-    [DN_BOTTLENECK_UNKNOWN] = "unknown",
-    [DN_BOTTLENECK_COMPUTE] = "compute",
-    [DN_BOTTLENECK_BANDWIDTH] = "bandwidth",
-    [DN_BOTTLENECK_LAUNCH] = "launch",
-    [DN_BOTTLENECK_HOST] = "host",
-    [DN_BOTTLENECK_INPUT] = "input",
-    [DN_BOTTLENECK_NETWORK] = "network",
-};
-
-static const char *const stage_text[] = {
-    [DN_STAGE_FORWARD] = "forward",
-    [DN_STAGE_BACKWARD_DATA] = "backward_data",
-    [DN_STAGE_BACKWARD_WEIGHT] = "backward_weight",
-    [DN_STAGE_RECOMPUTE] = "recompute",
-    [DN_STAGE_OPTIMIZER] = "optimizer",
-    [DN_STAGE_COMMUNICATION] = "communication",
-    [DN_STAGE_EXPOSED] = "exposed_communication",
-    [DN_STAGE_INPUT] = "input",
-    [DN_STAGE_HOST] = "host",
-};
-static const char *const memory_text[] = {
-    [DN_MEMORY_WEIGHTS] = "weights",
-    [DN_MEMORY_GRADIENTS] = "gradients",
-    [DN_MEMORY_OPTIMIZER] = "optimizer",
-    [DN_MEMORY_ACTIVATIONS] = "activations",
-    [DN_MEMORY_WORKSPACE] = "workspace",
-    [DN_MEMORY_BUCKETS] = "buckets",
-    [DN_MEMORY_CONTEXT] = "context",
-    [DN_MEMORY_SLACK] = "slack",
-};
-
-const struct dn_names dn_stage_names = DN_NAMES (stage_text, DN_N_STAGES);
-const struct dn_names dn_memory_class_names =
-    DN_NAMES (memory_text, DN_N_MEMORY_CLASSES);
-const struct dn_names dn_bottleneck_names =
-    DN_NAMES (bottleneck_text, DN_N_BOTTLENECKS);
+const struct dn_names dn_bottleneck_names = DN_NAMES_OF (BOTTLENECKS);
+const struct dn_names dn_stage_names = DN_NAMES_OF (STAGES);
+const struct dn_names dn_memory_class_names = DN_NAMES_OF (MEMORY_CLASSES);
 
 double dn_op_seconds (const struct dn_op_time *time)
 {

@@ -80,16 +80,18 @@ double dn_power_slowdown (const struct dn_constants *constants,
 /* What limits the speed of work. The first three apply to operators too, all of them to
  * a step.
  */
-enum dn_bottleneck {
-    DN_BOTTLENECK_UNKNOWN,
-    DN_BOTTLENECK_COMPUTE,   /* arithmetic */
-    DN_BOTTLENECK_BANDWIDTH, /* traffic to the device's memory */
-    DN_BOTTLENECK_LAUNCH,  /* start of kernels that are too short, on device or host */
-    DN_BOTTLENECK_HOST,    /* work of the host around the kernels */
-    DN_BOTTLENECK_INPUT,   /* loaders */
-    DN_BOTTLENECK_NETWORK, /* communication that is not overlapped */
-    DN_N_BOTTLENECKS
-};
+/* clang-format off */
+#define DN_BOTTLENECKS(ROW)                                                            \
+    ROW (BOTTLENECK_UNKNOWN, "unknown")                                                \
+    ROW (BOTTLENECK_COMPUTE, "compute") /* arithmetic */                               \
+    ROW (BOTTLENECK_BANDWIDTH, "bandwidth") /* traffic to the device's memory */       \
+    /* start of kernels that are too short, on device or host */                       \
+    ROW (BOTTLENECK_LAUNCH, "launch")                                                  \
+    ROW (BOTTLENECK_HOST, "host") /* work of the host around the kernels */            \
+    ROW (BOTTLENECK_INPUT, "input") /* loaders */                                      \
+    ROW (BOTTLENECK_NETWORK, "network") /* communication that is not overlapped */
+/* clang-format on */
+DN_ENUM (dn_bottleneck, BOTTLENECKS);
 
 extern const struct dn_names dn_bottleneck_names;
 

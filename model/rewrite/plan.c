@@ -17,9 +17,7 @@
 #include "base/messages.h"
 #include "rewrite/words.h"
 
-static const char *const field_text[] = {DN_FIELDS (DN_ENUM_WORD)};
-
-const struct dn_names dn_field_names = DN_NAMES (field_text, DN_N_FIELDS);
+const struct dn_names dn_field_names = DN_NAMES_OF (FIELDS);
 
 bool dn_field_is_number (enum dn_field field)
 {

@@ -34,9 +34,7 @@
     ROW (FIELD_ENV, "environment") /* a whole entry "NAME=value", replaced or added */ \
     ROW (FIELD_ADMIN_COMMENT, "admin_comment")
 /* clang-format on */
-enum dn_field {
-    DN_FIELDS (DN_ENUM_CONSTANT) DN_N_FIELDS
-};
+DN_ENUM (dn_field, FIELDS);
 
 extern const struct dn_names dn_field_names;
 

@@ -23,15 +23,10 @@
 /* All families together take about 6 KiB. */
 #define TEXT_MAX 16384
 
-static const char *const change_text[] = {DN_COUNTED (DN_ENUM_WORD)};
-static const char *const drop_text[] = {DN_DROPS (DN_ENUM_WORD)};
-static const char *const result_text[] = {DN_RESULTS (DN_ENUM_WORD)};
-static const char *const error_text[] = {DN_ERRORS (DN_ENUM_WORD)};
-
-static const struct dn_names change_names = DN_NAMES (change_text, DN_N_COUNTED);
-static const struct dn_names drop_names = DN_NAMES (drop_text, DN_N_DROPS);
-static const struct dn_names result_names = DN_NAMES (result_text, DN_N_RESULTS);
-static const struct dn_names error_names = DN_NAMES (error_text, DN_N_ERRORS);
+static const struct dn_names change_names = DN_NAMES_OF (COUNTED);
+static const struct dn_names drop_names = DN_NAMES_OF (DROPS);
+static const struct dn_names result_names = DN_NAMES_OF (RESULTS);
+static const struct dn_names error_names = DN_NAMES_OF (ERRORS);
 
 /* Counters with one name: a single one, or one per value of a label. */
 struct family {

@@ -21,27 +21,19 @@ typedef atomic_ullong dn_counter;
     ROW (CHANGE_TIME_MIN, "time_min")                                                  \
     ROW (CHANGE_GPU, "gpu_type")                                                       \
     ROW (CHANGE_CPUS, "cpus")
-enum dn_counted {
-    DN_COUNTED (DN_ENUM_CONSTANT) DN_N_COUNTED
-};
-/* clang-format on */
-/* clang-format off */
+DN_ENUM (dn_counted, COUNTED);
+
 #define DN_DROPS(ROW)                                                                  \
     ROW (DROP_NONE, "none")                                                            \
     ROW (DROP_FULL, "full") /* the queue was full */                                   \
     ROW (DROP_MEMORY, "memory") /* no memory for the line */
-enum dn_drop {
-    DN_DROPS (DN_ENUM_CONSTANT) DN_N_DROPS
-};
-/* clang-format on */
-/* clang-format off */
+DN_ENUM (dn_drop, DROPS);
+
 #define DN_RESULTS(ROW)                                                                \
     ROW (RESULT_NONE, "none")                                                          \
     ROW (RESULT_SUCCESS, "success")                                                    \
     ROW (RESULT_FAILURE, "failure")
-enum dn_result {
-    DN_RESULTS (DN_ENUM_CONSTANT) DN_N_RESULTS
-};
+DN_ENUM (dn_result, RESULTS);
 /* clang-format on */
 
 /* Number of latency buckets with an upper bound; one more is unbounded. */

@@ -9,8 +9,8 @@
 exported() {
     local prefix counters='GUARDED|EXTENSIONS|REFUSED|AT_OWN_LIMIT|HANDS_OFF|HELD|SHORTENED|RESTORED'
     for prefix in dnnestd dnnest_guard; do
-        grep -oE 'DN_TICK_[A-Z_]*\] = "[a-z_]*"' "$top/host/daemon_status.c" |
-            sed -E 's/DN_TICK_(.*)\] = "(.*)"/\1 \2/' |
+        grep -oE 'TICK_[A-Z_]*, "[a-z_]*"' "$top/host/daemon_status.h" |
+            sed -E 's/TICK_(.*), "(.*)"/\1 \2/' |
             case $prefix in
             dnnestd) grep -vE "^($counters) " ;;
             *) grep -E "^($counters|ROUNDS|FAILURES) " ;;
