@@ -108,7 +108,7 @@ int dn_put_pieces (const char *path,
     return 0;
 }
 
-static int put_span (const void *from, dn_put_piece_f put, void *to)
+static int put_span (const void *from, dn_put_f put, void *to)
 {
     const struct dn_span *text = from;
 

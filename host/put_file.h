@@ -16,8 +16,7 @@ int dn_put_file (const char *path, struct dn_span text, struct dn_err *err);
 /* The same of a text that 'write_pieces' makes by calls of 'put' with 'to' and a piece,
  * so that it is never in memory as a whole. It returns what 'put' returned, if not 0.
  */
-typedef int (*dn_put_piece_f) (void *to, const char *piece, size_t len);
-typedef int (*dn_put_pieces_f) (const void *from, dn_put_piece_f put, void *to);
+typedef int (*dn_put_pieces_f) (const void *from, dn_put_f put, void *to);
 int dn_put_pieces (const char *path,
                    dn_put_pieces_f write_pieces,
                    const void *from,

@@ -97,7 +97,7 @@ static int keep_old (const char *state_dir, struct dn_err *err)
     return text ? dn_put_file (old.text, (struct dn_span){text, len}, err) : 0;
 }
 
-static int write_pieces (const void *apps, dn_put_piece_f put, void *to)
+static int write_pieces (const void *apps, dn_put_f put, void *to)
 {
     return dn_apps_write (apps, put, to);
 }

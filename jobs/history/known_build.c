@@ -94,7 +94,7 @@ static uint64_t digest_of (const char *text)
 
     dn_digest_add (&digester, dn_span_of (text));
     digest = dn_digest_end (&digester);
-    digest.hex[DN_APP_KEY_DIGITS] = '\0';
+    digest.hex[DN_KEY_DIGITS] = '\0';
     number = strtoull (digest.hex, NULL, 16);
     return number ? number : 1;
 }

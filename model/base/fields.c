@@ -12,6 +12,29 @@
 /* Rows of the first allocation, a power of 2. */
 #define ROWS_MIN 8
 
+static void store (const struct dn_member *field, void *at, int64_t number)
+{
+    switch (field->size) {
+    case sizeof (uint8_t):
+        *(uint8_t *) at = (uint8_t) number;
+        break;
+    case sizeof (uint16_t):
+        *(uint16_t *) at = (uint16_t) number;
+        break;
+    case sizeof (uint32_t):
+        *(uint32_t *) at = (uint32_t) number;
+        break;
+    default:
+        *(int64_t *) at = number;
+        break;
+    }
+}
+
+static void store_real (const struct dn_member *field, void *at, int64_t number)
+{
+    *(float *) at = number < 0 ? -1 : (float) ((double) number / field->per);
+}
+
 static int read_flag (struct dn_span value,
                       const struct dn_member *field,
                       void *at,
@@ -37,6 +60,22 @@ static int read_text (struct dn_span value,
     return dn_name_copy (value, at, field->size, field->key, err);
 }
 
+static int read_key (struct dn_span value,
+                     const struct dn_member *field,
+                     void *at,
+                     struct dn_err *err)
+{
+    char text[DN_KEY_DIGITS + 1];
+    struct dn_member digits = {.key = field->key, .size = sizeof (text)};
+
+    if (read_text (value, &digits, text, err) < 0)
+        return -1;
+    if (strspn (text, "0123456789abcdef") != DN_KEY_DIGITS)
+        return dn_refuse (err, app_key, DN_QUOTED (text), DN_KEY_DIGITS);
+    *(uint64_t *) at = strtoull (text, NULL, DN_KEY_DIGITS);
+    return 0;
+}
+
 static int read_name (struct dn_span value,
                       const struct dn_member *field,
                       void *at,
@@ -47,7 +86,7 @@ static int read_name (struct dn_span value,
     struct dn_buf buf = dn_buf_on (known, sizeof (known));
 
     if (i >= 0) {
-        memcpy (at, &i, sizeof (i));
+        store (field, at, i);
         return 0;
     }
     for (i = 0; i < field->names->n_names; i++)
@@ -85,10 +124,13 @@ static int read_field (struct dn_span value,
 
     switch (field->type) {
     case DN_MEMBER_COUNT:
+    case DN_MEMBER_REAL:
         if (dn_int_read (value, field->key, field->min, field->max, &number, err) < 0)
             return -1;
-        memcpy (at, &number, sizeof (number));
+        (field->type == DN_MEMBER_REAL ? store_real : store) (field, at, number);
         return 0;
+    case DN_MEMBER_KEY:
+        return read_key (value, field, at, err);
     case DN_MEMBER_FLAG:
         return read_flag (value, field, at, err);
     case DN_MEMBER_TEXT:
@@ -103,15 +145,14 @@ static int read_field (struct dn_span value,
 
 static void clear_field (const struct dn_member *field, void *at)
 {
-    const size_t sizes[] = {[DN_MEMBER_FLAG] = sizeof (bool),
-                            [DN_MEMBER_TEXT] = field->size,
-                            [DN_MEMBER_NAME] = sizeof (int),
-                            [DN_MEMBER_LIST] = field->size * sizeof (int64_t)};
-
     if (field->type == DN_MEMBER_COUNT)
-        memcpy (at, &field->absent, sizeof (field->absent));
+        store (field, at, field->absent);
+    else if (field->type == DN_MEMBER_REAL)
+        store_real (field, at, field->absent);
     else
-        memset (at, 0, sizes[field->type]);
+        memset (at,
+                0,
+                field->size * (field->type == DN_MEMBER_LIST ? sizeof (int64_t) : 1));
 }
 
 static int unknown_key (const struct dn_line_kind *kind,

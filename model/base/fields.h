@@ -13,45 +13,52 @@
 #include "base/keyline.h"
 
 enum dn_member_type {
-    DN_MEMBER_COUNT, /* int64_t, min..max, or 'absent' */
+    DN_MEMBER_COUNT, /* an integer of 'size' bytes, min..max, or 'absent' */
+    DN_MEMBER_REAL,  /* a float, such a count of 1/'per'; -1 for a negative 'absent' */
+    DN_MEMBER_KEY,   /* uint64_t, DN_KEY_DIGITS hexadecimal digits; 0: absent */
     DN_MEMBER_FLAG,  /* bool, yes or no */
     DN_MEMBER_TEXT,  /* char[size], printable ASCII without '"' */
-    DN_MEMBER_NAME,  /* an enum with 'names' */
+    DN_MEMBER_NAME,  /* an enum with 'names', in an integer of 'size' bytes */
     DN_MEMBER_LIST   /* int64_t[size], min..max, joined by ","; 0 from the last on */
 };
+
+#define DN_KEY_DIGITS 16
 
 struct dn_member {
     const char *key;
     enum dn_member_type type;
-    size_t offset; /* in the struct */
-    bool required; /* else a count may be 'absent', a flag no, a text empty */
-    int64_t absent;
+    size_t offset;  /* in the struct */
+    bool required;  /* else a count may be 'absent', a flag no, a text empty */
+    int64_t absent; /* negative: so may be what is stored, which has a sign */
     int64_t min;
     int64_t max;
     size_t size;
     const struct dn_names *names;
+    double per;
 };
 
-/* Entries of a table: a count that must be there, one that may be absent, and a text.
- */
+/* Entries of a table. Those with _OR may be absent. */
+#define DN_MEMBER_OF(kind, key, type, member, required, absent, min, max, names, per)  \
+    {                                                                                  \
+        key, DN_MEMBER_##kind, offsetof (type, member), required, absent, min, max,    \
+            sizeof (((type *) NULL)->member), names, per                               \
+    }
 #define DN_COUNT(key, type, member, min, max)                                          \
-    {                                                                                  \
-        key, DN_MEMBER_COUNT, offsetof (type, member), true, 0, min, max, 0, NULL      \
-    }
+    DN_MEMBER_OF (COUNT, key, type, member, true, 0, min, max, NULL, 1)
 #define DN_COUNT_OR(key, type, member, min, max, absent)                               \
-    {                                                                                  \
-        key, DN_MEMBER_COUNT, offsetof (type, member), false, absent, min, max, 0,     \
-            NULL                                                                       \
-    }
+    DN_MEMBER_OF (COUNT, key, type, member, false, absent, min, max, NULL, 1)
+#define DN_REAL(key, type, member, per, min, max)                                      \
+    DN_MEMBER_OF (REAL, key, type, member, true, 0, min, max, NULL, per)
+#define DN_REAL_OR(key, type, member, per, min, max, absent)                           \
+    DN_MEMBER_OF (REAL, key, type, member, false, absent, min, max, NULL, per)
+#define DN_KEY(key, type, member, required)                                            \
+    DN_MEMBER_OF (KEY, key, type, member, required, 0, 0, 0, NULL, 1)
 #define DN_FLAG(key, type, member, required)                                           \
-    {                                                                                  \
-        key, DN_MEMBER_FLAG, offsetof (type, member), required, 0, 0, 0, 0, NULL       \
-    }
+    DN_MEMBER_OF (FLAG, key, type, member, required, 0, 0, 0, NULL, 1)
 #define DN_TEXT(key, type, member, required)                                           \
-    {                                                                                  \
-        key, DN_MEMBER_TEXT, offsetof (type, member), required, 0, 0, 0,               \
-            sizeof (((type *) NULL)->member), NULL                                     \
-    }
+    DN_MEMBER_OF (TEXT, key, type, member, required, 0, 0, 0, NULL, 1)
+#define DN_WORD(key, type, member, names)                                              \
+    DN_MEMBER_OF (NAME, key, type, member, true, 0, 0, 0, names, 1)
 
 /* A kind of line, which begins with 'word'. At most 32 fields. */
 struct dn_line_kind {
@@ -82,13 +89,15 @@ int dn_fields_version (const struct dn_keyline *line,
                        int64_t version,
                        struct dn_err *err) DN_COLD;
 
-/* Write the line of the struct 'in', with its newline. What dn_fields_read () would
- * refuse is written as its nearest: a number as the end of its range, a negative one
- * that may be absent not at all, a character that no text has as '?'.
+/* Write the line of the struct 'in', with its newline, by a call of 'put', and return
+ * what that returned. What dn_fields_read () would refuse is written as its nearest: a
+ * number as the end of its range, a negative one that may be absent not at all, a
+ * character that no text has as '?'.
  */
-void dn_fields_write (const struct dn_line_kind *kind,
-                      const void *in,
-                      struct dn_buf *buf);
+int dn_fields_put (const struct dn_line_kind *kind,
+                   const void *in,
+                   dn_put_f put,
+                   void *to);
 
 /* Make room for one more row in the array of 'n' rows of 'size' bytes at
  * 'rows', a pointer to a pointer, which grows by doubling. Without memory -1 with 'err'

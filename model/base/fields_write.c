@@ -5,6 +5,7 @@
 #include "base/fields.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 static int64_t clamp (const struct dn_member *field, int64_t number)
@@ -14,15 +15,51 @@ static int64_t clamp (const struct dn_member *field, int64_t number)
     return number > field->max ? field->max : number;
 }
 
+static int64_t integer_at (const struct dn_member *field, const void *at)
+{
+    bool is_signed = field->absent < 0;
+
+    switch (field->size) {
+    case sizeof (uint8_t):
+        return is_signed ? *(const int8_t *) at : *(const uint8_t *) at;
+    case sizeof (uint16_t):
+        return is_signed ? *(const int16_t *) at : *(const uint16_t *) at;
+    case sizeof (uint32_t):
+        return is_signed ? (int64_t) * (const int32_t *) at : *(const uint32_t *) at;
+    default:
+        return *(const int64_t *) at;
+    }
+}
+
+/* What is no number, or too large, as the end of a range. */
+static int64_t real_at (const struct dn_member *field, const void *at)
+{
+    double value = (double) *(const float *) at;
+    double scaled = value * field->per;
+
+    if (value < 0 && field->absent < 0)
+        return field->absent;
+    if (!(scaled > 0))
+        return 0;
+    return scaled < 1e18 ? llround (scaled) : INT64_MAX;
+}
+
 static void write_count (const struct dn_member *field,
-                         const void *at,
+                         int64_t number,
                          struct dn_buf *buf)
 {
-    int64_t number;
-
-    memcpy (&number, at, sizeof (number));
     if (field->required || (number != field->absent && number >= 0))
         dn_buf_add (buf, " %s=%" PRId64, field->key, clamp (field, number));
+}
+
+static void write_key (const struct dn_member *field,
+                       const void *at,
+                       struct dn_buf *buf)
+{
+    uint64_t key = *(const uint64_t *) at;
+
+    if (field->required || key != 0)
+        dn_buf_add (buf, " %s=%0*" PRIx64, field->key, DN_KEY_DIGITS, key);
 }
 
 static void write_flag (const struct dn_member *field,
@@ -60,14 +97,11 @@ static void write_text (const struct dn_member *field,
     dn_buf_add (buf, "%s", quote);
 }
 
-static void write_name (const struct dn_member *field,
-                        const void *at,
-                        struct dn_buf *buf)
+static void write_name (const struct dn_member *field, int64_t i, struct dn_buf *buf)
 {
-    int i;
+    bool known = i >= 0 && i < field->names->n_names;
 
-    memcpy (&i, at, sizeof (i));
-    dn_buf_add (buf, " %s=%s", field->key, dn_names_get (field->names, i));
+    dn_buf_add (buf, " %s=%s", field->key, field->names->names[known ? i : 0]);
 }
 
 static void write_list (const struct dn_member *field,
@@ -86,9 +120,9 @@ static void write_list (const struct dn_member *field,
     }
 }
 
-void dn_fields_write (const struct dn_line_kind *kind,
-                      const void *in,
-                      struct dn_buf *buf)
+static void write_line (const struct dn_line_kind *kind,
+                        const void *in,
+                        struct dn_buf *buf)
 {
     dn_buf_add (buf, "%s", kind->word);
     for (int i = 0; i < kind->n_fields; i++) {
@@ -97,7 +131,13 @@ void dn_fields_write (const struct dn_line_kind *kind,
 
         switch (field->type) {
         case DN_MEMBER_COUNT:
-            write_count (field, at, buf);
+            write_count (field, integer_at (field, at), buf);
+            break;
+        case DN_MEMBER_REAL:
+            write_count (field, real_at (field, at), buf);
+            break;
+        case DN_MEMBER_KEY:
+            write_key (field, at, buf);
             break;
         case DN_MEMBER_FLAG:
             write_flag (field, at, buf);
@@ -106,7 +146,7 @@ void dn_fields_write (const struct dn_line_kind *kind,
             write_text (field, at, buf);
             break;
         case DN_MEMBER_NAME:
-            write_name (field, at, buf);
+            write_name (field, integer_at (field, at), buf);
             break;
         case DN_MEMBER_LIST:
             write_list (field, at, buf);
@@ -114,4 +154,16 @@ void dn_fields_write (const struct dn_line_kind *kind,
         }
     }
     dn_buf_add (buf, "\n");
+}
+
+int dn_fields_put (const struct dn_line_kind *kind,
+                   const void *in,
+                   dn_put_f put,
+                   void *to)
+{
+    char text[DN_FIELDS_LINE_MAX];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    write_line (kind, in, &buf);
+    return put (to, text, buf.len);
 }

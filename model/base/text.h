@@ -145,4 +145,7 @@ struct dn_time_text dn_time_write (int64_t seconds);
  */
 char *dn_dirs_with (const char *dir, const char *dirs);
 
+/* Takes a piece of a text. 0, or what ends the writing. */
+typedef int (*dn_put_f) (void *to, const char *piece, size_t len);
+
 #endif

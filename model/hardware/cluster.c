@@ -100,11 +100,7 @@ static const struct dn_member tail_fields[] = {
     DN_COUNT ("Rows", struct dn_cluster_tail, rows, 0, COUNT_MAX),
 };
 static const struct dn_member limit_fields[] = {
-    {.key = "Scope",
-     .type = DN_MEMBER_NAME,
-     .offset = offsetof (LIMIT, scope),
-     .required = true,
-     .names = &dn_limit_scope_names},
+    DN_WORD ("Scope", LIMIT, scope, &dn_limit_scope_names),
     DN_TEXT ("Tres", LIMIT, tres, true),
     DN_COUNT ("Count", LIMIT, count, 0, COUNT_MAX),
     DN_COUNT_OR ("Used", LIMIT, used, 0, COUNT_MAX, DN_UNSET),

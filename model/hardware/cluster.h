@@ -199,11 +199,10 @@ struct dn_cluster_tail {
 
 /* Write it as dn_cluster_read () reads it, by calls of 'put' with pieces of the text.
  * Return what 'put' returned, if not 0. Single values that are out of range are written
- * as dn_fields_write () states; the numbers of rows (limits.h), the order of the
+ * as dn_fields_put () states; the numbers of rows (limits.h), the order of the
  * associations and their parents are up to the caller.
  */
-typedef int (*dn_cluster_put_f) (void *to, const char *text, size_t len);
-int dn_cluster_write (const struct dn_cluster *cluster, dn_cluster_put_f put, void *to);
+int dn_cluster_write (const struct dn_cluster *cluster, dn_put_f put, void *to);
 
 /* Is 'word' among the names of "a,b,c"? */
 bool dn_list_has (const char *list, struct dn_span word);

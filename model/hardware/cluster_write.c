@@ -6,7 +6,7 @@
 
 /* Where a text goes, and what the last call returned. */
 struct writing {
-    dn_cluster_put_f put;
+    dn_put_f put;
     void *to;
     int64_t rows;
     int rc;
@@ -14,13 +14,9 @@ struct writing {
 
 static void write_line (struct writing *w, enum dn_cluster_line kind, const void *row)
 {
-    char text[DN_FIELDS_LINE_MAX];
-    struct dn_buf buf = dn_buf_on (text, sizeof (text));
-
     if (w->rc)
         return;
-    dn_fields_write (&dn_cluster_kinds[kind], row, &buf);
-    w->rc = w->put (w->to, text, buf.len);
+    w->rc = dn_fields_put (&dn_cluster_kinds[kind], row, w->put, w->to);
     w->rows++;
 }
 
@@ -34,7 +30,7 @@ static void write_limited (struct writing *w,
         write_line (w, DN_LINE_LIMIT, &cluster->limits[owner->first_limit + i]);
 }
 
-int dn_cluster_write (const struct dn_cluster *cluster, dn_cluster_put_f put, void *to)
+int dn_cluster_write (const struct dn_cluster *cluster, dn_put_f put, void *to)
 {
     struct writing w = {.put = put, .to = to};
     struct dn_cluster_tail tail;

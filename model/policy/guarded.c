@@ -27,22 +27,21 @@
 /* Nor is anyone of whose last jobs a smaller share did. */
 #define TRUST_SHARE 0.25
 
+#define HEAD struct dn_guarded
+#define USER struct dn_guarded_user
+
 static const struct dn_member head_fields[] = {
-    DN_COUNT ("Version",
-              struct dn_guarded_head,
-              version,
-              DN_GUARDED_VERSION,
-              DN_GUARDED_VERSION),
-    DN_TEXT ("Cluster", struct dn_guarded_head, cluster, false),
-    DN_COUNT ("Time", struct dn_guarded_head, time_s, 0, TIME_MAX),
-    DN_COUNT ("Interval", struct dn_guarded_head, interval_s, 1, INTERVAL_MAX),
+    DN_COUNT ("Version", HEAD, version, DN_GUARDED_VERSION, DN_GUARDED_VERSION),
+    DN_TEXT ("Cluster", HEAD, cluster, false),
+    DN_COUNT ("Time", HEAD, time_s, 0, TIME_MAX),
+    DN_COUNT ("Interval", HEAD, interval_s, 1, INTERVAL_MAX),
 };
 static const struct dn_member user_fields[] = {
-    DN_COUNT ("Id", struct dn_guarded_user, id, 0, UINT32_MAX),
-    DN_TEXT ("App", struct dn_guarded_user, app, false),
-    DN_TEXT ("Jobs", struct dn_guarded_user, jobs, true),
-    DN_COUNT_OR ("Debt", struct dn_guarded_user, debt_s, 1, DEBT_MAX, 0),
-    DN_COUNT_OR ("Worst", struct dn_guarded_user, worst, 1, 1000, 0),
+    DN_COUNT ("Id", USER, tally.user_id, 0, UINT32_MAX),
+    DN_KEY ("App", USER, tally.app, false),
+    DN_TEXT ("Jobs", USER, jobs, true),
+    DN_COUNT_OR ("Debt", USER, tally.debt_s, 1, DEBT_MAX, 0),
+    DN_COUNT_OR ("Worst", USER, tally.worst, 1, 1000, 0),
 };
 static const struct dn_member tail_fields[] = {
     DN_COUNT ("Users", struct dn_guarded_tail, users, 0, DN_GUARDED_USERS_MAX),
@@ -56,17 +55,9 @@ const struct dn_line_kind dn_guarded_kinds[] = {
 
 static int read_head (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
-    struct dn_guarded *guarded = to;
-    struct dn_guarded_head head;
-
-    if (dn_fields_version (line, DN_GUARDED_VERSION, err) < 0
-        || dn_fields_read (&dn_guarded_kinds[DN_GUARDED_LINE_GUARD], line, &head, err)
-               < 0)
+    if (dn_fields_version (line, DN_GUARDED_VERSION, err) < 0)
         return -1;
-    memcpy (guarded->cluster, head.cluster, sizeof (head.cluster));
-    guarded->time_s = head.time_s;
-    guarded->interval_s = head.interval_s;
-    return 0;
+    return dn_fields_read (&dn_guarded_kinds[DN_GUARDED_LINE_GUARD], line, to, err);
 }
 
 int dn_tally_find (const struct dn_tally *tally, int64_t job_id)
@@ -102,25 +93,19 @@ static int read_jobs (struct dn_span text, struct dn_tally *tally, struct dn_err
 static int read_user (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
     struct dn_guarded *guarded = to;
-    struct dn_tally tally = {.n_jobs = 0};
-    struct dn_guarded_user user;
+    struct dn_guarded_user user = {.tally = {.n_jobs = 0}};
+    struct dn_tally *tally = &user.tally;
 
-    if (dn_fields_read (&dn_guarded_kinds[DN_GUARDED_LINE_USER], line, &user, err) < 0)
-        return -1;
-    tally.user_id = user.id;
-    tally.debt_s = user.debt_s;
-    tally.worst = user.worst;
-    if (user.app[0] != '\0' && dn_app_key_read (user.app, &tally.app, err) < 0)
-        return -1;
-    if (read_jobs (dn_span_of (user.jobs), &tally, err) < 0)
+    if (dn_fields_read (&dn_guarded_kinds[DN_GUARDED_LINE_USER], line, &user, err) < 0
+        || read_jobs (dn_span_of (user.jobs), tally, err) < 0)
         return -1;
     if (guarded->n_tallies == DN_GUARDED_USERS_MAX)
         return dn_refuse (err, users, DN_GUARDED_USERS_MAX);
-    if (dn_guarded_place (guarded, tally.user_id, tally.app) < guarded->n_tallies)
-        return dn_refuse (err, user_order, user.id);
-    if (dn_rows_grow (&guarded->tallies, guarded->n_tallies, sizeof (tally), err) < 0)
+    if (dn_guarded_place (guarded, tally->user_id, tally->app) < guarded->n_tallies)
+        return dn_refuse (err, user_order, tally->user_id);
+    if (dn_rows_grow (&guarded->tallies, guarded->n_tallies, sizeof (*tally), err) < 0)
         return -1;
-    guarded->tallies[guarded->n_tallies++] = tally;
+    guarded->tallies[guarded->n_tallies++] = *tally;
     return 0;
 }
 

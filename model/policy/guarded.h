@@ -41,6 +41,7 @@ struct dn_tally {
 };
 
 struct dn_guarded {
+    int64_t version;           /* of the file */
     char cluster[DN_NAME_MAX]; /* "": not stated */
     int64_t time_s;            /* of the last complete pass, seconds since 1970; 0: the
                                   guard has ended */
@@ -57,19 +58,10 @@ enum dn_guarded_line {
     DN_N_GUARDED_LINES
 };
 
-/* The lines, with what is not in struct dn_guarded as it is written. */
-struct dn_guarded_head {
-    int64_t version;
-    char cluster[DN_NAME_MAX];
-    int64_t time_s;
-    int64_t interval_s;
-};
+/* The lines that are no struct of these, as they are written. */
 struct dn_guarded_user {
-    int64_t id;
-    char app[DN_APP_KEY_DIGITS + 1]; /* "": all jobs of the user */
+    struct dn_tally tally;           /* but for its jobs */
     char jobs[DN_GUARDED_JOBS * 12]; /* "14+,13,12": '+' has needed more */
-    int64_t debt_s;
-    int64_t worst;
 };
 struct dn_guarded_tail {
     int64_t users;
@@ -85,8 +77,7 @@ struct dn_guarded *dn_guarded_read (struct dn_span text,
 /* Write it, by calls of 'put' with pieces of the text. Return what 'put' returned, if
  * not 0.
  */
-typedef int (*dn_guarded_put_f) (void *to, const char *text, size_t len);
-int dn_guarded_write (const struct dn_guarded *guarded, dn_guarded_put_f put, void *to);
+int dn_guarded_write (const struct dn_guarded *guarded, dn_put_f put, void *to);
 
 /* NULL-safe. */
 void dn_guarded_free (struct dn_guarded *guarded) DN_COLD;

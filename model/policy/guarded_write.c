@@ -11,20 +11,15 @@
 
 static int write_line (enum dn_guarded_line kind,
                        const void *row,
-                       dn_guarded_put_f put,
+                       dn_put_f put,
                        void *to)
 {
-    char text[DN_FIELDS_LINE_MAX];
-    struct dn_buf buf = dn_buf_on (text, sizeof (text));
-
-    dn_fields_write (&dn_guarded_kinds[kind], row, &buf);
-    return put (to, text, buf.len);
+    return dn_fields_put (&dn_guarded_kinds[kind], row, put, to);
 }
 
-static int write_user (const struct dn_tally *tally, dn_guarded_put_f put, void *to)
+static int write_user (const struct dn_tally *tally, dn_put_f put, void *to)
 {
-    struct dn_guarded_user user = {
-        .id = tally->user_id, .debt_s = tally->debt_s, .worst = tally->worst};
+    struct dn_guarded_user user = {.tally = *tally};
     struct dn_buf buf = dn_buf_on (user.jobs, sizeof (user.jobs));
 
     for (int i = 0; i < tally->n_jobs; i++)
@@ -33,21 +28,16 @@ static int write_user (const struct dn_tally *tally, dn_guarded_put_f put, void 
                     i > 0 ? "," : "",
                     tally->jobs[i],
                     tally->needed & (UINT32_C (1) << i) ? "+" : "");
-    buf = dn_buf_on (user.app, sizeof (user.app));
-    if (tally->app != 0)
-        dn_buf_add (&buf, "%016" PRIx64, tally->app);
     return write_line (DN_GUARDED_LINE_USER, &user, put, to);
 }
 
-int dn_guarded_write (const struct dn_guarded *guarded, dn_guarded_put_f put, void *to)
+int dn_guarded_write (const struct dn_guarded *guarded, dn_put_f put, void *to)
 {
-    struct dn_guarded_head head = {.version = DN_GUARDED_VERSION,
-                                   .time_s = guarded->time_s,
-                                   .interval_s = guarded->interval_s};
     const struct dn_guarded_tail tail = {guarded->n_tallies};
+    struct dn_guarded head = *guarded;
     int rc;
 
-    memcpy (head.cluster, guarded->cluster, sizeof (head.cluster));
+    head.version = DN_GUARDED_VERSION;
     rc = write_line (DN_GUARDED_LINE_GUARD, &head, put, to);
     for (int64_t i = 0; i < guarded->n_tallies && rc == 0; i++)
         rc = write_user (&guarded->tallies[i], put, to);

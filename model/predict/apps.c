@@ -42,71 +42,69 @@ _Static_assert(DN_APPS_MAX * sizeof (struct dn_app_row)
                    <= 16000000,
                "16 MB in all");
 
-static const char *const unit_text[] = {DN_WORK_UNITS (DN_ENUM_WORD)};
+const struct dn_names dn_work_unit_names = DN_NAMES_OF (WORK_UNITS);
 
-const struct dn_names dn_work_unit_names = DN_NAMES (unit_text, DN_N_WORK_UNITS);
+/* The numbers in the file are all whole. */
+#define MILLI 1e3
+#define MICRO 1e6
+#define MIB   1024.0 /* of GiB */
+
+#define APPS     struct dn_apps
+#define ROW      struct dn_app_row
+#define CAPTURED struct dn_app_captured
 
 static const struct dn_member head_fields[] = {
-    DN_COUNT ("Version", struct dn_app_head, version, 1, DN_APPS_VERSION),
-    DN_TEXT ("Cluster", struct dn_app_head, cluster, false),
-    DN_COUNT ("Time", struct dn_app_head, time_s, 0, TIME_MAX),
-    DN_FLAG ("ByAccount", struct dn_app_head, by_account, true),
-    DN_TEXT ("Bundle", struct dn_app_head, bundle, false),
+    DN_COUNT ("Version", APPS, version, 1, DN_APPS_VERSION),
+    DN_TEXT ("Cluster", APPS, cluster, false),
+    DN_COUNT ("Time", APPS, time_s, 0, TIME_MAX),
+    DN_FLAG ("ByAccount", APPS, by_account, true),
+    DN_TEXT ("Bundle", APPS, bundle, false),
 };
 static const struct dn_member type_fields[] = {
-    DN_TEXT ("Name", struct dn_app_type, name, false),
+    {.key = "Name", .type = DN_MEMBER_TEXT, .size = DN_NAME_MAX},
 };
 static const struct dn_member network_fields[] = {
     DN_TEXT ("Graph", struct dn_app_network, graph, true),
 };
 static const struct dn_member app_fields[] = {
-    DN_TEXT ("Key", struct dn_app_line, key, true),
-    DN_COUNT ("Type", struct dn_app_line, type, 0, DN_APP_TYPES_MAX - 1),
-    DN_COUNT_OR ("Gpus", struct dn_app_line, gpus, 0, UINT16_MAX, 0),
-    {.key = "Unit",
-     .type = DN_MEMBER_NAME,
-     .offset = offsetof (struct dn_app_line, unit),
-     .required = true,
-     .names = &dn_work_unit_names},
-    DN_COUNT ("Freedom", struct dn_app_line, freedom, 1, UINT8_MAX),
-    DN_COUNT ("Runs", struct dn_app_line, runs, 1, UINT32_MAX),
-    DN_COUNT ("Last", struct dn_app_line, last_s, 0, TIME_MAX),
-    DN_COUNT_OR ("Start", struct dn_app_line, start_ms, 0, MS_MAX, 0),
-    DN_COUNT ("Time", struct dn_app_line, unit_us, 1, US_MAX),
-    DN_COUNT ("Sigma", struct dn_app_line, sigma_ppm, 1, SIGMA_MAX),
-    DN_COUNT ("Longest", struct dn_app_line, longest_ms, 0, MS_MAX),
-    DN_COUNT_OR ("Cores", struct dn_app_line, milli_cores, 0, CORES_MAX, 0),
-    DN_COUNT_OR ("Memory", struct dn_app_line, memory_mib, 0, MIB_MAX, 0),
-    DN_COUNT_OR ("HostMemory", struct dn_app_line, host_mib, 0, HOST_MIB_MAX, 0),
-    DN_COUNT_OR ("HostRuns", struct dn_app_line, host_runs, 0, UINT8_MAX, 0),
-    DN_FLAG ("HostKept", struct dn_app_line, host_kept, false),
-    DN_COUNT_OR ("WorkMin", struct dn_app_line, work_min, 1, WORK_MAX, 1),
-    DN_COUNT_OR ("WorkMax", struct dn_app_line, work_max, 1, WORK_MAX, 1),
-    DN_FLAG ("MemorySaid", struct dn_app_line, memory_said, false),
-    DN_COUNT_OR ("Step", struct dn_app_line, step_us, 0, US_MAX, 0),
-    DN_COUNT_OR ("StartUp", struct dn_app_line, start_up_ms, 0, MS_MAX, 0),
+    DN_KEY ("Key", ROW, key, true),
+    DN_COUNT ("Type", ROW, type, 0, DN_APP_TYPES_MAX - 1),
+    DN_COUNT_OR ("Gpus", ROW, gpus, 0, UINT16_MAX, 0),
+    DN_WORD ("Unit", ROW, unit, &dn_work_unit_names),
+    DN_COUNT ("Freedom", ROW, freedom, 1, UINT8_MAX),
+    DN_COUNT ("Runs", ROW, runs, 1, UINT32_MAX),
+    DN_COUNT ("Last", ROW, last_s, 0, TIME_MAX),
+    DN_REAL_OR ("Start", ROW, start_s, MILLI, 0, MS_MAX, 0),
+    DN_REAL ("Time", ROW, unit_s, MICRO, 1, US_MAX),
+    DN_REAL ("Sigma", ROW, sigma, MICRO, 1, SIGMA_MAX),
+    DN_REAL ("Longest", ROW, longest_s, MILLI, 0, MS_MAX),
+    DN_REAL_OR ("Cores", ROW, cores, MILLI, 0, CORES_MAX, 0),
+    DN_REAL_OR ("Memory", ROW, gpu_mem_gb, MIB, 0, MIB_MAX, 0),
+    DN_REAL_OR ("HostMemory", ROW, mem_gb, MIB, 0, HOST_MIB_MAX, 0),
+    DN_COUNT_OR ("HostRuns", ROW, mem_runs, 0, UINT8_MAX, 0),
+    DN_FLAG ("HostKept", ROW, mem_kept, false),
+    DN_REAL_OR ("WorkMin", ROW, work_min, 1, 1, WORK_MAX, 1),
+    DN_REAL_OR ("WorkMax", ROW, work_max, 1, 1, WORK_MAX, 1),
+    DN_FLAG ("MemorySaid", ROW, gpu_mem_said, false),
+    DN_REAL_OR ("Step", ROW, step_s, MICRO, 0, US_MAX, 0),
+    DN_REAL_OR ("StartUp", ROW, start_up_s, MILLI, 0, MS_MAX, 0),
 };
 static const struct dn_member captured_fields[] = {
-    DN_TEXT ("Key", struct dn_app_captured, key, true),
-    DN_TEXT ("Spec", struct dn_app_captured, spec, false),
-    DN_TEXT ("Arch", struct dn_app_captured, arch, false),
-    DN_COUNT_OR ("Network",
-                 struct dn_app_captured,
-                 network,
-                 0,
-                 DN_APPS_KNOWN_MAX - 1,
-                 -1),
-    DN_TEXT ("Job", struct dn_app_captured, job, false),
-    DN_TEXT ("Kin", struct dn_app_captured, kin, false),
-    DN_COUNT_OR ("Batch", struct dn_app_captured, batch, 0, INT32_MAX, 0),
-    DN_COUNT ("Last", struct dn_app_captured, last_s, 0, TIME_MAX),
-    DN_COUNT_OR ("Steps", struct dn_app_captured, steps, 0, WORK_MAX, 0),
-    DN_COUNT_OR ("Epochs", struct dn_app_captured, milli_epochs, 0, WORK_MAX, 0),
-    DN_COUNT_OR ("Loader", struct dn_app_captured, loader_ppm, 0, PPM, -1),
-    DN_COUNT_OR ("Workers", struct dn_app_captured, workers, 0, WORKERS_MAX, -1),
-    DN_COUNT_OR ("Gpus", struct dn_app_captured, gpus, 0, UINT16_MAX, 0),
-    DN_COUNT_OR ("GpusUsed", struct dn_app_captured, gpus_used, 0, UINT16_MAX, 0),
-    DN_COUNT_OR ("GpusRuns", struct dn_app_captured, gpus_runs, 0, 2, 0),
+    DN_KEY ("Key", CAPTURED, known.key, true),
+    DN_TEXT ("Spec", CAPTURED, spec, false),
+    DN_TEXT ("Arch", CAPTURED, arch, false),
+    DN_COUNT_OR ("Network", CAPTURED, known.network, 0, DN_APPS_KNOWN_MAX - 1, -1),
+    DN_TEXT ("Job", CAPTURED, job, false),
+    DN_KEY ("Kin", CAPTURED, known.kin, false),
+    DN_COUNT_OR ("Batch", CAPTURED, known.batch, 0, INT32_MAX, 0),
+    DN_COUNT ("Last", CAPTURED, known.last_s, 0, TIME_MAX),
+    DN_REAL_OR ("Steps", CAPTURED, known.steps, 1, 0, WORK_MAX, 0),
+    DN_REAL_OR ("Epochs", CAPTURED, known.epochs, MILLI, 0, WORK_MAX, 0),
+    DN_REAL_OR ("Loader", CAPTURED, known.loader_share, MICRO, 0, PPM, -1),
+    DN_COUNT_OR ("Workers", CAPTURED, known.workers, 0, WORKERS_MAX, -1),
+    DN_COUNT_OR ("Gpus", CAPTURED, known.gpus, 0, UINT16_MAX, 0),
+    DN_COUNT_OR ("GpusUsed", CAPTURED, known.gpus_used, 0, UINT16_MAX, 0),
+    DN_COUNT_OR ("GpusRuns", CAPTURED, known.gpus_runs, 0, 2, 0),
 };
 static const struct dn_member tail_fields[] = {
     DN_COUNT ("Rows", struct dn_app_tail, rows, 0, DN_APPS_MAX),
@@ -125,16 +123,16 @@ const struct dn_line_kind dn_apps_kinds[] = {
 static dn_app_key key_of (struct dn_span whose, const char *app)
 {
     struct dn_digester digester = dn_digest_begin ();
-    char digits[DN_APP_KEY_DIGITS + 1];
+    char digits[DN_KEY_DIGITS + 1];
     struct dn_digest digest;
 
     dn_digest_add (&digester, whose);
     dn_digest_add (&digester, dn_span_of (":"));
     dn_digest_add (&digester, dn_span_of (app));
     digest = dn_digest_end (&digester);
-    memcpy (digits, digest.hex, DN_APP_KEY_DIGITS);
-    digits[DN_APP_KEY_DIGITS] = '\0';
-    return strtoull (digits, NULL, DN_APP_KEY_DIGITS);
+    memcpy (digits, digest.hex, DN_KEY_DIGITS);
+    digits[DN_KEY_DIGITS] = '\0';
+    return strtoull (digits, NULL, DN_KEY_DIGITS);
 }
 
 dn_app_key dn_app_key_of_user (int64_t user, const char *app)
@@ -155,41 +153,26 @@ dn_app_key dn_app_key_of_account (const char *account, const char *app)
 
 static int read_head (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
-    struct dn_apps *apps = to;
-    struct dn_app_head head;
-
-    if ((dn_fields_version (line, 1, NULL) < 0 && dn_fields_version (line, 2, NULL) < 0
-         && dn_fields_version (line, DN_APPS_VERSION, err) < 0)
-        || dn_fields_read (&dn_apps_kinds[DN_APPS_LINE_HISTORY], line, &head, err) < 0)
-        return -1;
-    memcpy (apps->cluster, head.cluster, sizeof (apps->cluster));
-    apps->time_s = head.time_s;
-    apps->by_account = head.by_account;
-    memcpy (apps->bundle, head.bundle, sizeof (apps->bundle));
-    return 0;
+    return (dn_fields_version (line, 1, NULL) < 0
+            && dn_fields_version (line, 2, NULL) < 0
+            && dn_fields_version (line, DN_APPS_VERSION, err) < 0)
+                   || dn_fields_read (
+                          &dn_apps_kinds[DN_APPS_LINE_HISTORY], line, to, err)
+                          < 0
+               ? -1
+               : 0;
 }
 
 static int read_type (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
     struct dn_apps *apps = to;
-    struct dn_app_type type;
 
-    if (dn_fields_read (&dn_apps_kinds[DN_APPS_LINE_TYPE], line, &type, err) < 0)
-        return -1;
     if (apps->n_types == DN_APP_TYPES_MAX)
         return dn_refuse (err, lines, (int64_t) DN_APP_TYPES_MAX, "Type");
     if (dn_rows_grow (&apps->types, apps->n_types, sizeof (*apps->types), err) < 0)
         return -1;
-    memcpy (apps->types[apps->n_types++], type.name, sizeof (type.name));
-    return 0;
-}
-
-int dn_app_key_read (const char *text, dn_app_key *key, struct dn_err *err)
-{
-    if (strspn (text, "0123456789abcdef") != DN_APP_KEY_DIGITS)
-        return dn_refuse (err, app_key, DN_QUOTED (text), DN_APP_KEY_DIGITS);
-    *key = strtoull (text, NULL, DN_APP_KEY_DIGITS);
-    return 0;
+    return dn_fields_read (
+        &dn_apps_kinds[DN_APPS_LINE_TYPE], line, apps->types[apps->n_types++], err);
 }
 
 static bool is_before (const struct dn_app_row *a, const struct dn_app_row *b)
@@ -197,32 +180,6 @@ static bool is_before (const struct dn_app_row *a, const struct dn_app_row *b)
     if (a->key != b->key)
         return a->key < b->key;
     return a->type != b->type ? a->type < b->type : a->gpus < b->gpus;
-}
-
-static struct dn_app_row row_of (const struct dn_app_line *app)
-{
-    return (struct dn_app_row){
-        .type = (int32_t) app->type,
-        .gpus = (uint16_t) app->gpus,
-        .unit = (uint8_t) app->unit,
-        .freedom = (uint8_t) app->freedom,
-        .runs = (uint32_t) app->runs,
-        .last_s = (uint32_t) app->last_s,
-        .start_s = (float) ((double) app->start_ms / DN_APPS_PER_MILLI),
-        .unit_s = (float) ((double) app->unit_us / DN_APPS_PER_MICRO),
-        .sigma = (float) ((double) app->sigma_ppm / DN_APPS_PER_MICRO),
-        .longest_s = (float) ((double) app->longest_ms / DN_APPS_PER_MILLI),
-        .cores = (float) ((double) app->milli_cores / DN_APPS_PER_MILLI),
-        .gpu_mem_gb = (float) ((double) app->memory_mib / DN_APPS_MIB_PER_GIB),
-        .mem_gb = (float) ((double) app->host_mib / DN_APPS_MIB_PER_GIB),
-        .mem_runs = (uint8_t) app->host_runs,
-        .mem_kept = app->host_kept,
-        .work_min = (float) app->work_min,
-        .work_max = (float) app->work_max,
-        .gpu_mem_said = app->memory_said,
-        .step_s = (float) ((double) app->step_us / DN_APPS_PER_MICRO),
-        .start_up_s = (float) ((double) app->start_up_ms / DN_APPS_PER_MILLI),
-    };
 }
 
 static int check_row (const struct dn_apps *apps,
@@ -243,13 +200,10 @@ static int check_row (const struct dn_apps *apps,
 static int read_app (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
     struct dn_apps *apps = to;
-    struct dn_app_row row;
-    struct dn_app_line app;
+    struct dn_app_row row = {.key = 0};
 
-    if (dn_fields_read (&dn_apps_kinds[DN_APPS_LINE_APP], line, &app, err) < 0)
-        return -1;
-    row = row_of (&app);
-    if (dn_app_key_read (app.key, &row.key, err) < 0 || check_row (apps, &row, err) < 0
+    if (dn_fields_read (&dn_apps_kinds[DN_APPS_LINE_APP], line, &row, err) < 0
+        || check_row (apps, &row, err) < 0
         || dn_rows_grow (&apps->rows, apps->n_rows, sizeof (row), err) < 0)
         return -1;
     apps->rows[apps->n_rows++] = row;
@@ -267,47 +221,24 @@ static int read_network (void *to, const struct dn_keyline *line, struct dn_err 
     return dn_apps_add_network (to, network.graph, err);
 }
 
-static struct dn_app_known known_of (struct dn_app_captured *captured)
-{
-    return (struct dn_app_known){
-        .spec = captured->spec,
-        .arch = captured->arch,
-        .job = captured->job,
-        .batch = (int32_t) captured->batch,
-        .network = (int32_t) captured->network,
-        .last_s = (uint32_t) captured->last_s,
-        .steps = (float) captured->steps,
-        .epochs = (float) ((double) captured->milli_epochs / DN_APPS_PER_MILLI),
-        .loader_share = captured->loader_ppm < 0
-                            ? -1
-                            : (float) ((double) captured->loader_ppm / PPM),
-        .workers = (int16_t) captured->workers,
-        .gpus = (uint16_t) captured->gpus,
-        .gpus_used = (uint16_t) captured->gpus_used,
-        .gpus_runs = (uint8_t) captured->gpus_runs,
-    };
-}
-
 static int read_captured (void *to, const struct dn_keyline *line, struct dn_err *err)
 {
     struct dn_apps *apps = to;
-    struct dn_app_captured captured;
-    struct dn_app_known known;
+    struct dn_app_captured captured = {.known = {.key = 0}};
+    struct dn_app_known *known = &captured.known;
 
     if (dn_fields_read (&dn_apps_kinds[DN_APPS_LINE_CAPTURED], line, &captured, err)
         < 0)
         return -1;
-    known = known_of (&captured);
-    if (dn_app_key_read (captured.key, &known.key, err) < 0
-        || (captured.kin[0] != '\0'
-            && dn_app_key_read (captured.kin, &known.kin, err) < 0))
-        return -1;
-    if (known.network >= apps->n_networks)
+    known->spec = captured.spec;
+    known->arch = captured.arch;
+    known->job = captured.job;
+    if (known->network >= apps->n_networks)
         return dn_refuse (
-            err, app_network, (int) known.network, (int) apps->n_networks);
-    if (apps->n_known > 0 && apps->known[apps->n_known - 1].key >= known.key)
+            err, app_network, (int) known->network, (int) apps->n_networks);
+    if (apps->n_known > 0 && apps->known[apps->n_known - 1].key >= known->key)
         return dn_refuse (err, app_known_order);
-    return dn_apps_add_known (apps, &known, err);
+    return dn_apps_add_known (apps, known, err);
 }
 
 static int read_tail (void *to, const struct dn_keyline *line, struct dn_err *err)

@@ -48,9 +48,7 @@
     ROW (WORK_STEPS, "steps") /* steps= */                                             \
     /* seconds predicted on that type without history */                               \
     ROW (WORK_PREDICTED, "predicted")
-enum dn_work_unit {
-    DN_WORK_UNITS (DN_ENUM_CONSTANT) DN_N_WORK_UNITS
-};
+DN_ENUM (dn_work_unit, WORK_UNITS);
 /* clang-format on */
 
 extern const struct dn_names dn_work_unit_names;
@@ -61,10 +59,6 @@ extern const struct dn_names dn_work_unit_names;
 typedef uint64_t dn_app_key;
 dn_app_key dn_app_key_of_user (int64_t user, const char *app);
 dn_app_key dn_app_key_of_account (const char *account, const char *app);
-
-/* A key in a file: so many digits in lower case. -1 with 'err'. */
-#define DN_APP_KEY_DIGITS 16
-int dn_app_key_read (const char *text, dn_app_key *key, struct dn_err *err);
 
 struct dn_app_row {
     dn_app_key key;
@@ -124,6 +118,7 @@ struct dn_app_kin {
 #define DN_APP_TYPES_MAX 256
 
 struct dn_apps {
+    int64_t version;            /* of the file */
     char cluster[DN_NAME_MAX];  /* whose it is; "" not known */
     int64_t time_s;             /* when it was learned, seconds since 1970 */
     bool by_account;            /* there are rows of accounts, too */
@@ -166,8 +161,7 @@ void dn_apps_forget_known (struct dn_apps *apps) DN_COLD;
 /* Write it, by calls of 'put' with pieces of the text. Return what 'put' returned, if
  * not 0. Rows and descriptions must be in order.
  */
-typedef int (*dn_apps_put_f) (void *to, const char *text, size_t len);
-int dn_apps_write (const struct dn_apps *apps, dn_apps_put_f put, void *to);
+int dn_apps_write (const struct dn_apps *apps, dn_put_f put, void *to);
 
 /* The row of an application for runs on that GPU type and number of GPUs, or NULL.
  * NULL-safe.

@@ -36,8 +36,7 @@ struct fuzz_text {
     size_t len;
 };
 
-/* Appends to a struct fuzz_text: a dn_apps_put_f, dn_guarded_put_f and
- * dn_cluster_put_f. */
+/* Appends to a struct fuzz_text: a dn_put_f. */
 int put_text (void *to, const char *piece, size_t len);
 
 /* Cut 'text' at its form feeds; parts that are not there are NULL. */

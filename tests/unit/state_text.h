@@ -25,7 +25,7 @@ static inline size_t text_size (size_t len)
     return size;
 }
 
-/* A dn_cluster_put_f and dn_guarded_put_f. */
+/* A dn_put_f. */
 static inline int text_put (void *to, const char *piece, size_t len)
 {
     struct text *text = to;
