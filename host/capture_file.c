@@ -93,24 +93,14 @@ static void *at_of (struct dn_capture *capture, const struct member *member)
     return (char *) capture + member->offset;
 }
 
-static void set_count (void *at, int64_t count)
-{
-    memcpy (at, &count, sizeof (count));
-}
-
-static void set_real (void *at, double real)
-{
-    memcpy (at, &real, sizeof (real));
-}
-
 static void clear (struct dn_capture *capture)
 {
     memset (capture, 0, sizeof (*capture));
     for (size_t i = 0; i < N_MEMBERS; i++)
         if (members[i].kind == COUNT)
-            set_count (at_of (capture, &members[i]), DN_UNSET);
+            *(int64_t *) at_of (capture, &members[i]) = DN_UNSET;
         else if (members[i].kind != TEXT)
-            set_real (at_of (capture, &members[i]), NAN);
+            *(double *) at_of (capture, &members[i]) = NAN;
 }
 
 /* A member that cannot be used stays unknown. */
@@ -124,14 +114,14 @@ static void read_member (const struct json_object *in,
     switch (member->kind) {
     case COUNT:
         dn_json_read_int (in, member->key, 0, (int64_t) member->max, &count, NULL);
-        set_count (at, count);
+        *(int64_t *) at = count;
         break;
     case TEXT:
         dn_json_read_text (in, member->key, at, (size_t) member->max, NULL);
         break;
     default:
         dn_json_read_real (in, member->key, 0, member->max, &real, NULL);
-        set_real (at, member->kind == GIB ? real / DN_GIB : real);
+        *(double *) at = member->kind == GIB ? real / DN_GIB : real;
         break;
     }
 }
@@ -218,16 +208,9 @@ bool dn_capture_progress (const struct dn_capture *capture,
 
 /* --- the file --------------------------------------------------------------------- */
 
-/* What becomes of the description. */
-enum sidecar {
-    SIDECAR_LEFT_OUT,
-    SIDECAR_AS_IT_IS,
-    SIDECAR_COMPACT
-};
-
 /* The description, as it is or made compact; it is dropped where that fails. */
 static void read_sidecar (struct json_object *json,
-                          enum sidecar how,
+                          enum dn_capture_sidecar how,
                           struct dn_capture *capture)
 {
     struct json_object *sidecar = part_of (json, "sidecar");
@@ -237,9 +220,9 @@ static void read_sidecar (struct json_object *json,
                 : NULL;
     size_t len = text ? strlen (text) : 0;
 
-    if (how == SIDECAR_AS_IT_IS && len > 0 && len <= DN_CAPTURE_SIDECAR_MAX)
+    if (how == DN_SIDECAR_AS_KEPT && len > 0 && len <= DN_CAPTURE_SIDECAR_MAX)
         capture->sidecar = strdup (text);
-    if (how == SIDECAR_COMPACT && len > 0 && len <= SIDECAR_MAX)
+    if (how == DN_SIDECAR_COMPACT && len > 0 && len <= SIDECAR_MAX)
         dn_sidecar_compact ((struct dn_span){text, len},
                             DN_CAPTURE_SIDECAR_MAX,
                             &capture->sidecar,
@@ -258,7 +241,7 @@ static int read_head (const struct json_object *json, struct dn_err *err)
 }
 
 static int read_capture (struct dn_span text,
-                         enum sidecar how,
+                         enum dn_capture_sidecar how,
                          struct dn_capture *capture,
                          struct dn_err *err)
 {
@@ -275,46 +258,22 @@ static int read_capture (struct dn_span text,
     if (capture->time_s <= 0)
         return dn_refuse (err, progress_missing, "time");
     read_arch (part_of (json, "software"), capture->arch);
-    if (how != SIDECAR_LEFT_OUT)
+    if (how != DN_SIDECAR_LEFT_OUT)
         read_sidecar (json, how, capture);
     return 0;
 }
 
-static int read_file (struct dn_span text,
-                      const char *file,
-                      enum sidecar how,
-                      struct dn_capture *capture,
-                      struct dn_err *err)
+int dn_capture_read (struct dn_span text,
+                     const char *file,
+                     enum dn_capture_sidecar how,
+                     struct dn_capture *capture,
+                     struct dn_err *err)
 {
     clear (capture);
     if (read_capture (text, how, capture, err) == 0)
         return 0;
     dn_capture_free (capture);
     return dn_err_wrap (err, "%s", DN_QUOTED (file));
-}
-
-int dn_capture_read (struct dn_span text,
-                     const char *file,
-                     struct dn_capture *capture,
-                     struct dn_err *err)
-{
-    return read_file (text, file, SIDECAR_COMPACT, capture, err);
-}
-
-int dn_capture_read_run (struct dn_span text,
-                         const char *file,
-                         struct dn_capture *capture,
-                         struct dn_err *err)
-{
-    return read_file (text, file, SIDECAR_LEFT_OUT, capture, err);
-}
-
-int dn_capture_read_kept (struct dn_span text,
-                          const char *file,
-                          struct dn_capture *capture,
-                          struct dn_err *err)
-{
-    return read_file (text, file, SIDECAR_AS_IT_IS, capture, err);
 }
 
 void dn_capture_free (struct dn_capture *capture)
@@ -353,7 +312,9 @@ static bool read_captured (const char *dir,
 
     snprintf (name, sizeof (name), "%" PRId64 DN_CAPTURE_SUFFIX, id);
     return dn_file_read_below (dir, name, owner, DN_CAPTURE_BYTES_MAX, &text, NULL) == 0
-           && dn_capture_read_run (dn_span_of (text), name, &capture, NULL) == 0
+           && dn_capture_read (
+                  dn_span_of (text), name, DN_SIDECAR_LEFT_OUT, &capture, NULL)
+                  == 0
            && dn_capture_progress (&capture, progress);
 }
 
@@ -388,17 +349,15 @@ static int put_member (struct json_object *in,
                        const struct member *member,
                        const void *at)
 {
-    int64_t count;
     double real;
 
     switch (member->kind) {
     case COUNT:
-        memcpy (&count, at, sizeof (count));
-        return dn_json_put_number (in, member->key, count);
+        return dn_json_put_number (in, member->key, *(const int64_t *) at);
     case TEXT:
         return dn_json_put_text (in, member->key, at);
     default:
-        memcpy (&real, at, sizeof (real));
+        real = *(const double *) at;
         return isnan (real)
                    ? 0
                    : dn_json_put (in, member->key, json_object_new_double (real));

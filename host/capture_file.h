@@ -73,29 +73,22 @@ struct dn_capture {
     char *sidecar;
 };
 
+/* What becomes of the description. */
+enum dn_capture_sidecar {
+    DN_SIDECAR_COMPACT,
+    DN_SIDECAR_LEFT_OUT, /* it takes longest to read; nothing is to be freed */
+    DN_SIDECAR_AS_KEPT   /* by dn_capture_write (): it is not checked again */
+};
+
 /* Read the text of a file. -1 with 'err', which names 'file', and an empty 'capture'.
  * Freed with dn_capture_free ().
  */
 int dn_capture_read (struct dn_span text,
                      const char *file,
+                     enum dn_capture_sidecar how,
                      struct dn_capture *capture,
                      struct dn_err *err);
 void dn_capture_free (struct dn_capture *capture);
-
-/* The same without the description, which takes longest to read; nothing to be freed.
- */
-int dn_capture_read_run (struct dn_span text,
-                         const char *file,
-                         struct dn_capture *capture,
-                         struct dn_err *err);
-
-/* The same of a text of dn_capture_write (): the description is as it was kept, and not
- * checked again.
- */
-int dn_capture_read_kept (struct dn_span text,
-                          const char *file,
-                          struct dn_capture *capture,
-                          struct dn_err *err);
 
 /* Write what is not measured, as dn_capture_read () reads it: at most
  * DN_CAPTURE_KEPT_MAX bytes, the description left out if it does not fit. NULL without

@@ -43,8 +43,11 @@ int dn_described_take (struct dn_span text,
     dn_cleanup (dn_free_ptr) char *better = dn_hf_capture (text);
 
     *described = (struct dn_described){.sidecar = {.spec = dn_spec_empty ()}};
-    if (dn_capture_read (
-            better ? dn_span_of (better) : text, name, &described->capture, err)
+    if (dn_capture_read (better ? dn_span_of (better) : text,
+                         name,
+                         DN_SIDECAR_COMPACT,
+                         &described->capture,
+                         err)
         < 0)
         return -1;
     if (described->capture.sidecar

@@ -125,8 +125,11 @@ static int read_text (const char *text,
 {
     dn_cleanup (dn_free_ptr) char *described = dn_hf_capture (dn_span_of (text));
 
-    return dn_capture_read (
-        dn_span_of (described ? described : text), name, capture, err);
+    return dn_capture_read (dn_span_of (described ? described : text),
+                            name,
+                            DN_SIDECAR_COMPACT,
+                            capture,
+                            err);
 }
 
 char *dn_captured_fill (const char *progress_dir, struct dn_finished *job)

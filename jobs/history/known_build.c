@@ -389,7 +389,8 @@ static int end_app (struct dn_known_list *list, struct dn_err *err)
     list->captured = NULL;
     if (!(text || leaves_idle (list->last)) || is_needless (list)
         || (text
-            && dn_capture_read_kept (dn_span_of (text), "captured", &capture, NULL)
+            && dn_capture_read (
+                   dn_span_of (text), "captured", DN_SIDECAR_AS_KEPT, &capture, NULL)
                    < 0))
         return 0;
     rc = add_item (list, &capture, err);

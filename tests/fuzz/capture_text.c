@@ -39,9 +39,11 @@ static void write_twice (const struct dn_capture *capture)
     struct dn_err err = {0};
 
     expect (first && strlen (first) <= DN_CAPTURE_KEPT_MAX, "what is kept");
-    expect_done (dn_capture_read (dn_span_of (first), "file", &again, &err) == 0,
-                 "what was written is not read",
-                 &err);
+    expect_done (
+        dn_capture_read (dn_span_of (first), "file", DN_SIDECAR_COMPACT, &again, &err)
+            == 0,
+        "what was written is not read",
+        &err);
     second = dn_capture_write (&again);
     expect (second && strcmp (first, second) == 0, "another text");
     dn_capture_free (&again);
@@ -57,11 +59,12 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     struct dn_capture capture;
     struct dn_err err = {0};
 
-    if (dn_capture_read (span, "file", &capture, &err) == 0) {
+    if (dn_capture_read (span, "file", DN_SIDECAR_COMPACT, &capture, &err) == 0) {
         check (&capture);
         write_twice (&capture);
         dn_capture_free (&capture);
-        expect_done (dn_capture_read_run (span, "file", &capture, &err) == 0
+        expect_done (dn_capture_read (span, "file", DN_SIDECAR_LEFT_OUT, &capture, &err)
+                             == 0
                          && !capture.sidecar,
                      "the run alone",
                      &err);

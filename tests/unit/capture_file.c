@@ -29,8 +29,8 @@ static struct dn_capture read_text (const char *text)
 {
     struct dn_capture capture;
 
-    assert_done (
-        dn_capture_read (dn_span_of (text), "12.capture", &capture, &unit_err));
+    assert_done (dn_capture_read (
+        dn_span_of (text), "12.capture", DN_SIDECAR_COMPACT, &capture, &unit_err));
     unit_keep (capture.sidecar, free);
     return capture;
 }
@@ -123,7 +123,7 @@ TEST ("a member of a wrong type or out of range is unknown")
 static int read_in (struct dn_span text, struct dn_err *err)
 {
     struct dn_capture capture;
-    int rc = dn_capture_read (text, "12.capture", &capture, err);
+    int rc = dn_capture_read (text, "12.capture", DN_SIDECAR_COMPACT, &capture, err);
 
     if (rc < 0)
         assert_true (capture.time_s == DN_UNSET && !capture.sidecar);
@@ -201,8 +201,10 @@ TEST ("what is kept is read again, without what was measured")
     assert_string_equal (again.sidecar, capture.sidecar);
     assert_string_equal (again.arch, capture.arch);
     assert_true (again.steps == 5000 && again.loader_share == 0.02);
-    assert_int_equal (dn_capture_read_kept (dn_span_of (kept), "kept", &as_it_is, NULL),
-                      0);
+    assert_int_equal (
+        dn_capture_read (
+            dn_span_of (kept), "kept", DN_SIDECAR_AS_KEPT, &as_it_is, NULL),
+        0);
     assert_string_equal (as_it_is.sidecar, capture.sidecar);
     dn_capture_free (&as_it_is);
 }
