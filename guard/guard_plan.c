@@ -29,9 +29,6 @@ const char *dn_guard_holder_text (enum dn_guard_holder holder)
 /* A limit is lowered by its tenth at least, and by that much. */
 #define SAVED_MIN_S (10 * 60)
 
-/* Slurm may send the signal of --signal that much early. */
-#define SIGNAL_EARLY_S 60
-
 static int64_t min_of (int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -80,9 +77,7 @@ int64_t dn_guard_lead (const struct dn_guard_case *c, int64_t limit_s)
 
     if (lead < least)
         lead = least;
-    if (c->promise.signal_s > 0)
-        lead += c->promise.signal_s + SIGNAL_EARLY_S;
-    return lead;
+    return lead + dn_signal_lead (c->promise.signal_s);
 }
 
 /* In whole minutes. */
@@ -161,8 +156,7 @@ static struct cap cap_of (const struct dn_guard_case *c)
 static int64_t need_of (const struct dn_guard_case *c)
 {
     int64_t ran = c->limit_s - (c->end_s - c->now_s);
-    int64_t signal = c->promise.signal_s > 0 ? c->promise.signal_s + SIGNAL_EARLY_S : 0;
-    int64_t need = c->pace_s + signal;
+    int64_t need = c->pace_s + dn_signal_lead (c->promise.signal_s);
     int64_t least = ran + dn_guard_lead (c, need > ran ? need : ran) + c->interval_s;
 
     return minutes_up (need > least ? need : least);
@@ -182,7 +176,7 @@ static int64_t step_of (const struct dn_guard_case *c, int64_t own)
 {
     const int64_t needs[] = {c->promise.p95_s, c->promise.p99_s};
     int64_t ran = c->limit_s - (c->end_s - c->now_s);
-    int64_t signal = c->promise.signal_s > 0 ? c->promise.signal_s + SIGNAL_EARLY_S : 0;
+    int64_t signal = dn_signal_lead (c->promise.signal_s);
 
     if (c->limit_s > c->promise.written_s)
         return own;

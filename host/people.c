@@ -78,16 +78,6 @@ static DN_COLD int find_user (const void *self,
     return 0;
 }
 
-static int compare_ids (const void *a, const void *b)
-{
-    int64_t left;
-    int64_t right;
-
-    memcpy (&left, a, sizeof (left));
-    memcpy (&right, b, sizeof (right));
-    return left < right ? -1 : left > right;
-}
-
 static int fail_members (struct dn_person *group,
                          const struct dn_err *problem,
                          struct dn_err *err)
@@ -123,7 +113,7 @@ static int add_members (char *const *names, struct dn_person *group, struct dn_e
     qsort (group->members,
            (size_t) group->n_members,
            sizeof (group->members[0]),
-           compare_ids);
+           dn_person_compare);
     return 0;
 }
 

@@ -79,36 +79,23 @@ int dn_view_text (const char *path,
                          err);
 }
 
-/* The name of the cluster in the file that was read. */
-static const char *cluster_of (enum dn_view_file file,
-                               const struct dn_view_content *content)
-{
-    switch (file) {
-    case DN_VIEW_CLUSTER:
-        return content->cluster->name;
-    case DN_VIEW_GUARDED:
-        return content->guarded->cluster;
-    default:
-        return content->apps->cluster;
-    }
-}
-
-static int read_content (enum dn_view_file file,
-                         struct dn_span text,
-                         const char *path,
-                         struct dn_view_content *content,
-                         struct dn_err *err)
+/* The name of the cluster in the file, which is read; NULL with 'err'. */
+static const char *read_content (enum dn_view_file file,
+                                 struct dn_span text,
+                                 const char *path,
+                                 struct dn_view_content *content,
+                                 struct dn_err *err)
 {
     switch (file) {
     case DN_VIEW_CLUSTER:
         content->cluster = dn_cluster_read (text, path, err);
-        return content->cluster ? 0 : -1;
+        return content->cluster ? content->cluster->name : NULL;
     case DN_VIEW_GUARDED:
         content->guarded = dn_guarded_read (text, path, err);
-        return content->guarded ? 0 : -1;
+        return content->guarded ? content->guarded->cluster : NULL;
     default:
         content->apps = dn_apps_read (text, path, err);
-        return content->apps ? 0 : -1;
+        return content->apps ? content->apps->cluster : NULL;
     }
 }
 
@@ -129,9 +116,9 @@ int dn_view_read (enum dn_view_file file,
         return -1;
     if (!text)
         return 0;
-    if (read_content (file, (struct dn_span){text, len}, path, &read, err) < 0)
+    named = read_content (file, (struct dn_span){text, len}, path, &read, err);
+    if (!named)
         return -1;
-    named = cluster_of (file, &read);
     if (named[0] == '\0' || cluster[0] == '\0'
         || dn_span_is (dn_span_of (named), cluster)) {
         content->cluster = read.cluster ? read.cluster : content->cluster;

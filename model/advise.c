@@ -532,12 +532,15 @@ static int read_known_network (struct making *m, struct dn_err *err)
     return 0;
 }
 
-static int build_graph (struct making *m, struct dn_err *err)
+static int build_graph (struct making *m,
+                        const struct dn_spec *spec,
+                        struct dn_graph *graph,
+                        struct dn_err *err)
 {
     if (m->network && m->layers.n == 0 && read_known_network (m, err) < 0)
         return -1;
     return dn_sidecar_graph_by (
-        &m->site->networks, &m->layers, &m->advice->spec, m->deadline, &m->graph, err);
+        &m->site->networks, &m->layers, spec, m->deadline, graph, err);
 }
 
 static int build (struct making *m, struct dn_err *err)
@@ -549,7 +552,8 @@ static int build (struct making *m, struct dn_err *err)
         return -1;
     find_candidates (m);
     advice->reused = find_cached (m);
-    return advice->reused || build_graph (m, err) == 0 ? NEXT : -1;
+    return advice->reused || build_graph (m, &advice->spec, &m->graph, err) == 0 ? NEXT
+                                                                                 : -1;
 }
 
 static int build_network (struct making *m)
@@ -676,10 +680,19 @@ static DN_COLD int adopt (struct making *m)
     return NEXT;
 }
 
+static struct dn_predictor predictor_of (const struct making *m)
+{
+    struct dn_predictor predictor = dn_site_predictor (m->site);
+
+    predictor.deadline = m->deadline;
+    predictor.user = whose (m);
+    return predictor;
+}
+
 /* Estimate the run on each candidate. */
 static int estimate (struct making *m)
 {
-    struct dn_predictor predictor = dn_site_predictor (m->site);
+    struct dn_predictor predictor;
     struct dn_advice *advice = m->advice;
     const struct dn_case c = {.spec = &advice->spec,
                               .graph = &m->graph,
@@ -687,8 +700,7 @@ static int estimate (struct making *m)
 
     if (advice->reused)
         return NEXT;
-    predictor.deadline = m->deadline;
-    predictor.user = whose (m);
+    predictor = predictor_of (m);
     if (dn_predict (&predictor,
                     &c,
                     m->devices,
@@ -738,7 +750,7 @@ static bool lacks_kernels (const struct making *m, int i)
 /* Predict the measured run. '*same': this one has the same steps. */
 static int predict_measured (struct making *m, bool *same)
 {
-    struct dn_predictor predictor = dn_site_predictor (m->site);
+    struct dn_predictor predictor;
     struct dn_advice *advice = m->advice;
     struct dn_spec *spec = &m->measured_spec;
     const struct dn_app_row *row = dn_learned_source_of (&advice->learner, "").row;
@@ -762,13 +774,8 @@ static int predict_measured (struct making *m, bool *same)
         memcpy (m->measured, advice->estimates, (size_t) n * sizeof (*m->measured));
         return 0;
     }
-    predictor.deadline = m->deadline;
-    predictor.user = whose (m);
-    if (m->network && m->layers.n == 0 && read_known_network (m, NULL) < 0)
-        return -1;
-    return dn_sidecar_graph_by (
-               &m->site->networks, &m->layers, spec, m->deadline, &graph, NULL)
-                       < 0
+    predictor = predictor_of (m);
+    return build_graph (m, spec, &graph, NULL) < 0
                    || dn_predict (&predictor, &c, m->devices, n, m->measured, NULL) < 0
                ? -1
                : 0;
@@ -877,7 +884,7 @@ static void suggest (struct making *m)
     struct dn_advice *advice = m->advice;
     struct dn_decision *decision = &advice->decision;
     struct dn_warning *warning = dn_decision_warning (decision, DN_WARNING_MEMORY);
-    struct dn_predictor predictor = dn_site_predictor (m->site);
+    struct dn_predictor predictor;
     struct dn_case c = {.constants = &m->site->constants,
                         .spec = &advice->spec,
                         .graph = &m->graph,
@@ -895,10 +902,9 @@ static void suggest (struct making *m)
 
     if (!warning || advice->by_history || decision->rescued
         || dn_deadline_check (m->deadline, "remedy", NULL) < 0
-        || (advice->reused && build_graph (m, NULL) < 0))
+        || (advice->reused && build_graph (m, &advice->spec, &m->graph, NULL) < 0))
         return;
-    predictor.deadline = m->deadline;
-    predictor.user = whose (m);
+    predictor = predictor_of (m);
     c.device = m->devices[decision->base];
     patient.estimate = &advice->estimates[decision->base];
     n = dn_remedies (&patient, 1, &remedy);

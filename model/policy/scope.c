@@ -354,7 +354,7 @@ static void seek (struct seeker *seeker, const struct dn_submitter *submitter)
     cut_names (seeker, DN_SCOPE_QOS, submitter->qos);
 }
 
-static int compare_ids (const void *a, const void *b)
+int dn_person_compare (const void *a, const void *b)
 {
     int64_t left;
     int64_t right;
@@ -377,7 +377,7 @@ static bool is_person (enum dn_scope scope,
                            person->members,
                            (size_t) person->n_members,
                            sizeof (person->members[0]),
-                           compare_ids));
+                           dn_person_compare));
 }
 
 static bool matches_scope (const struct dn_policy *policy,

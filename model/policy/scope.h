@@ -47,6 +47,9 @@ struct dn_person {
 /* NULL-safe, leaves no user. */
 void dn_person_free (struct dn_person *person);
 
+/* The order of members, for qsort () and bsearch (). */
+int dn_person_compare (const void *a, const void *b);
+
 /* Looks up users and groups. The functions return 0, or -1 with 'err', which contains
  * the name. Its code is DN_E_RANGE only if there is no such user or group, and another
  * one if that could not be found out. The caller frees a group's members.

@@ -23,11 +23,7 @@
 
 bool dn_attention_is_first (const struct dn_spec *spec)
 {
-    int version = dn_spec_torch (spec);
-
-    if (dn_runs_torch (spec) && version >= 0)
-        return version < SECOND_FLASH;
-    return spec->since != DN_UNSET && spec->since < YEAR_SECOND;
+    return dn_age_by (spec, SECOND_FLASH, YEAR_SECOND) == DN_AGE_OLD;
 }
 
 bool dn_attention_reads_age (const struct dn_case *c)

@@ -129,12 +129,8 @@ static const struct habits none = {0, {OPEN}};
 
 static bool groups_experts (const struct dn_spec *spec)
 {
-    int version = dn_spec_torch (spec);
-
-    if (!dn_runs_torch (spec))
-        return false;
-    return version >= 0 ? version >= FIRST_GROUPED
-                        : spec->since != DN_UNSET && spec->since >= YEAR_GROUPED;
+    return dn_runs_torch (spec)
+           && dn_age_by (spec, FIRST_GROUPED, YEAR_GROUPED) == DN_AGE_MODERN;
 }
 
 /* XLA launches the kernels of what it has compiled; those of torch.compile are launched
@@ -165,12 +161,17 @@ bool dn_runs_torch (const struct dn_spec *spec)
 
 enum dn_age dn_age_of (const struct dn_spec *spec)
 {
+    return dn_age_by (spec, FIRST_FUSED, YEAR_FUSED);
+}
+
+enum dn_age dn_age_by (const struct dn_spec *spec, int release, int64_t year)
+{
     int version = dn_spec_torch (spec);
 
     if (dn_runs_torch (spec) && version >= 0)
-        return version >= FIRST_FUSED ? DN_AGE_MODERN : DN_AGE_OLD;
+        return version >= release ? DN_AGE_MODERN : DN_AGE_OLD;
     if (spec->since != DN_UNSET)
-        return spec->since >= YEAR_FUSED ? DN_AGE_MODERN : DN_AGE_OLD;
+        return spec->since >= year ? DN_AGE_MODERN : DN_AGE_OLD;
     return DN_AGE_UNKNOWN;
 }
 

@@ -54,6 +54,11 @@ enum dn_age {
 
 enum dn_age dn_age_of (const struct dn_spec *spec);
 
+/* Was the software stated to be of that release of PyTorch or later, or to be older? By
+ * its year where the release is not stated.
+ */
+enum dn_age dn_age_by (const struct dn_spec *spec, int release, int64_t year);
+
 /* Numbers that differ between rows; each is a constant. */
 enum dn_habit_number {
     DN_HABIT_OPTIMIZER_TRAFFIC,  /* of the optimizer, over the minimum */

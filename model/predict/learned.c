@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#define GIB (1024.0 * 1024 * 1024)
-
 /* How far outside the work of the runs, as a factor, the law is used. */
 #define FAR 10
 
@@ -166,25 +164,13 @@ static double excess (const struct dn_learner *learner, dn_app_key key, double b
     return dn_min (most, DN_APP_TIME_MAX_S);
 }
 
-/* The most memory that a run on any type had. */
-static double most_memory (const struct dn_learner *learner, dn_app_key key)
-{
-    int64_t n;
-    const struct dn_app_row *rows = dn_apps_all (learner->apps, key, &n);
-    double most = 0;
-
-    for (int64_t i = 0; i < n; i++)
-        most = dn_max (most, (double) rows[i].gpu_mem_gb * GIB);
-    return most;
-}
-
+/* 'most': that a run on any type had. */
 static void set_memory (const struct dn_learner *learner,
                         const struct dn_app_row *row,
+                        double most,
                         struct dn_estimate *estimate)
 {
-    double here = row ? (double) row->gpu_mem_gb * GIB : 0;
-    double most = dn_max (most_memory (learner, learner->key),
-                          most_memory (learner, learner->others));
+    double here = row ? (double) row->gpu_mem_gb * DN_GIB : 0;
     struct dn_range *memory = &estimate->gpu_mem;
 
     if (here > 0)
@@ -211,32 +197,32 @@ static void set_cpus (const struct dn_app_row *row,
         estimate->cpus_per_gpu = busy;
 }
 
-/* The most that a run on any type had; how many measured it with as many GPUs. */
-static void set_host_memory (const struct dn_learner *learner,
-                             dn_app_key key,
-                             struct dn_estimate *estimate)
+/* The most host memory that a run on any type had, and how many measured it with as
+ * many GPUs. Return the most GPU memory.
+ */
+static double set_host_memory (const struct dn_learner *learner,
+                               struct dn_estimate *estimate)
 {
-    int64_t n;
-    const struct dn_app_row *rows = dn_apps_all (learner->apps, key, &n);
-    int64_t runs = estimate->host_runs;
+    const dn_app_key keys[] = {learner->key, learner->others};
+    int64_t runs = 0;
+    double most = 0;
 
-    for (int64_t i = 0; i < n; i++) {
-        estimate->host_peak_gb = fmaxf (estimate->host_peak_gb, rows[i].mem_gb);
-        estimate->host_kept = estimate->host_kept || rows[i].mem_kept;
-        if (key == learner->key && (rows[i].gpus == learner->gpus || rows[i].gpus == 0))
-            runs += rows[i].mem_runs;
-    }
-    estimate->host_runs = (uint8_t) (runs < UINT8_MAX ? runs : UINT8_MAX);
-}
-
-static void set_all_host_memory (const struct dn_learner *learner,
-                                 struct dn_estimate *estimate)
-{
     estimate->host_peak_gb = 0;
     estimate->host_kept = false;
-    estimate->host_runs = 0;
-    set_host_memory (learner, learner->key, estimate);
-    set_host_memory (learner, learner->others, estimate);
+    for (size_t k = 0; k < DN_N_ELEMENTS (keys); k++) {
+        int64_t n;
+        const struct dn_app_row *rows = dn_apps_all (learner->apps, keys[k], &n);
+
+        for (int64_t i = 0; i < n; i++) {
+            most = dn_max (most, (double) rows[i].gpu_mem_gb * DN_GIB);
+            estimate->host_peak_gb = fmaxf (estimate->host_peak_gb, rows[i].mem_gb);
+            estimate->host_kept = estimate->host_kept || rows[i].mem_kept;
+            if (k == 0 && (rows[i].gpus == learner->gpus || rows[i].gpus == 0))
+                runs += rows[i].mem_runs;
+        }
+    }
+    estimate->host_runs = (uint8_t) (runs < UINT8_MAX ? runs : UINT8_MAX);
+    return most;
 }
 
 static const struct dn_app_row *row_of (const struct dn_learner *learner,
@@ -255,10 +241,10 @@ void dn_learned_apply (const struct dn_learner *learner,
 {
     const struct dn_app_row *row = row_of (learner, learner->key, type);
     const struct dn_app_row *others = row_of (learner, learner->others, type);
+    double most = set_host_memory (learner, estimate);
 
     if (!estimate->by_history)
         estimate->base_s = estimate->train_s.p50;
-    set_all_host_memory (learner, estimate);
     if (!learner->apps)
         return;
     if (row) {
@@ -271,7 +257,7 @@ void dn_learned_apply (const struct dn_learner *learner,
         scale (estimate,
                dn_max (excess (learner, learner->key, estimate->base_s),
                        excess (learner, learner->others, estimate->base_s)));
-    set_memory (learner, row, estimate);
+    set_memory (learner, row, most, estimate);
 }
 
 /* --- networks that an earlier run has described ------------------------------------
@@ -373,10 +359,11 @@ static void set_known_cpus (const struct dn_learner *learner,
 static void set_known_memory (const struct dn_learner *learner,
                               const struct dn_learned_source *source,
                               const struct dn_app_row *own,
+                              double most,
                               struct dn_estimate *estimate)
 {
     const struct dn_estimate *measured = source->measured.estimate;
-    double peak = source->row ? (double) source->row->gpu_mem_gb * GIB : 0;
+    double peak = source->row ? (double) source->row->gpu_mem_gb * DN_GIB : 0;
     struct dn_range *memory = &estimate->gpu_mem;
     double here = measured && measured->gpu_mem.p50 > 0
                       ? peak * memory->p50 / measured->gpu_mem.p50
@@ -387,7 +374,7 @@ static void set_known_memory (const struct dn_learner *learner,
         *memory = (struct dn_range){.p50 = here, .sigma = MEMORY_OTHER_SIGMA};
         estimate->fits = dn_estimate_may_fit (estimate);
     } else {
-        set_memory (learner, own, estimate);
+        set_memory (learner, own, most, estimate);
     }
     /* It has run there. */
     if (own)
@@ -406,8 +393,8 @@ void dn_learned_known (const struct dn_learner *learner,
     estimate->base_s = estimate->energy_j = -1;
     estimate->unread = (struct dn_keyset){{0}};
     estimate->cpus_per_gpu = DN_UNSET;
-    set_all_host_memory (learner, estimate);
-    set_known_memory (learner, source, own, estimate);
+    set_known_memory (
+        learner, source, own, set_host_memory (learner, estimate), estimate);
     if (!source->row)
         return;
     set_known_time (learner, source, others, estimate);

@@ -27,15 +27,15 @@
 #define ZERO_BUCKET  5e8
 #define ZERO_BUFFERS 2
 
-/* The last year of PyTorch 1, and the first release of PyTorch 2. */
-#define YEAR_ZEROED 2022
+/* The first year of PyTorch 2, and its first release. */
+#define YEAR_FREED  2023
 #define FIRST_FREED 200
 
-/* The last year in which PyTorch's users composed norms and GELU of single kernels, and
- * its last release of that year.
+/* The first year in which PyTorch's users no longer composed norms and GELU of single
+ * kernels, and its first release of that year.
  */
-#define YEAR_COMPOSED 2020
-#define LAST_COMPOSED 107
+#define YEAR_WHOLE  2021
+#define FIRST_WHOLE 108
 
 /* The first year, and the first release of PyTorch, whose trainers write shards of a
  * network that FSDP has spread: torch.distributed.checkpoint and FSDP2 (fully_shard).
@@ -112,21 +112,7 @@ bool dn_memory_reads_age (const struct dn_case *c)
  */
 static bool is_stated_zeroed (const struct dn_spec *spec)
 {
-    int version = dn_spec_torch (spec);
-
-    if (version >= 0)
-        return version < FIRST_FREED;
-    return spec->since != DN_UNSET && spec->since <= YEAR_ZEROED;
-}
-
-/* Was PyTorch stated to be of a time when its users composed networks? */
-static bool is_stated_composed (const struct dn_spec *spec)
-{
-    int version = dn_spec_torch (spec);
-
-    if (version >= 0)
-        return version <= LAST_COMPOSED;
-    return spec->since != DN_UNSET && spec->since <= YEAR_COMPOSED;
+    return dn_age_by (spec, FIRST_FREED, YEAR_FREED) == DN_AGE_OLD;
 }
 
 /* Networks were composed of single kernels in TensorFlow, and in PyTorch until it had
@@ -137,7 +123,8 @@ static bool is_composed (const struct dn_setup *c)
     const struct dn_case as_case = {.spec = c->spec, .graph = c->graph};
 
     return dn_has_habit (c, DN_HABIT_COMPOSED)
-           || (may_be_composed (&as_case) && is_stated_composed (c->spec));
+           || (may_be_composed (&as_case)
+               && dn_age_by (c->spec, FIRST_WHOLE, YEAR_WHOLE) == DN_AGE_OLD);
 }
 
 /* Mixed precision is that of torch.amp, unless the whole network is halved: by apex
@@ -694,14 +681,6 @@ static double parameter_bytes (const struct dn_setup *c,
            * bytes->state;
 }
 
-/* Was the software stated to write shards? */
-static bool is_stated_sharded (const struct dn_spec *spec)
-{
-    int version = dn_spec_torch (spec);
-
-    return version >= 0 ? version >= FIRST_SHARDED : spec->since >= YEAR_SHARDED;
-}
-
 /* PyTorch's FSDP gathers the whole network on a device to write a checkpoint of all
  * ranks (FULL_STATE_DICT, its default), beside its shards: the temporaries of a step's
  * end are these. Runs of several nodes, and those whose network is larger than the room
@@ -712,7 +691,8 @@ static double written_bytes (const struct dn_setup *c, double room)
     double written = dn_own_params (c) * c->traits->weights + c->dense.frozen_bytes
                      + c->in_experts.frozen_bytes;
 
-    return may_gather (c->spec, c->parallel, c->nodes) && !is_stated_sharded (c->spec)
+    return may_gather (c->spec, c->parallel, c->nodes)
+                   && dn_age_by (c->spec, FIRST_SHARDED, YEAR_SHARDED) != DN_AGE_MODERN
                    && written <= room
                ? written
                : 0;

@@ -5,13 +5,12 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "request/gpus.h"
+#include "request/nodes.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/messages.h"
-#include "request/nodes.h"
 
 /* The GPUs in the fields. */
 struct found {

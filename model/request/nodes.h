@@ -1,4 +1,4 @@
-/* nodes.h - nodes and tasks of a submission, private to request/
+/* nodes.h - GPUs, nodes and tasks of a submission, private to request/
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -22,6 +22,11 @@ void dn_request_read_nodes (struct dn_request *request, int64_t gpus_per_job) DN
  * DN_UNSET for a list of any other form, or one above DN_NODES_TEXT_MAX.
  */
 int64_t dn_request_count_nodes (const char *text);
+
+/* Find nodes, tasks, and the GPUs of all fields (gpus.c). The CPUs per task must have
+ * been read. -1 with 'err'.
+ */
+int dn_request_read_gpus (struct dn_request *request, struct dn_err *err) DN_COLD;
 
 /* Set most_nodes. The GPUs must have been read. */
 void dn_request_bound_nodes (struct dn_request *request);

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/messages.h"
-#include "request/gpus.h"
 #include "request/nodes.h"
 #include "request/steps.h"
 

@@ -141,14 +141,6 @@ struct keeper {
     struct dn_writer writer;
 };
 
-static void say (bool error, const char *text)
-{
-    if (error)
-        slurm_error (dn_say_log_line, text);
-    else
-        slurm_info (dn_say_log_line, text);
-}
-
 static struct dn_load_context context_of (const struct texts *texts)
 {
     return (struct dn_load_context){
@@ -229,9 +221,9 @@ static void write_traces (struct dn_writer *writer, bool counters)
     dn_state_take (&state);
     gauges.configured_s = state.since_s;
     if (state.site)
-        dn_writer_log (writer, state.site->decision_log, say);
+        dn_writer_log (writer, state.site->decision_log, dn_host_log);
     if (state.site && counters)
-        dn_writer_counters (writer, state.site->counters, &gauges, say);
+        dn_writer_counters (writer, state.site->counters, &gauges, dn_host_log);
     dn_state_give (&state);
 }
 
@@ -401,7 +393,7 @@ static void start (void)
     rc = start_thread ();
     running = rc == 0;
     if (running && !wait_until_loaded (START_MS))
-        say (true, late);
+        dn_host_log (true, late);
     pthread_mutex_unlock (&lock);
     if (!running)
         go_without (dn_errno_text (rc).text);
@@ -414,7 +406,7 @@ void dn_keeper_start (void)
 
     dn_keeper_stop ();
     if (stuck) {
-        say (true, dn_say_log_stuck);
+        dn_host_log (true, dn_say_log_stuck);
         return;
     }
     if (!prepared) {
@@ -426,7 +418,7 @@ void dn_keeper_start (void)
     conf = path ? strdup (path) : NULL;
     dn_host_free (&path);
     if (!conf) {
-        say (true, dn_say_log_no_memory);
+        dn_host_log (true, dn_say_log_no_memory);
         return;
     }
     owner = getpid ();
@@ -442,7 +434,7 @@ void dn_keeper_stop (void)
     running = false;
     if (stuck) {
         pthread_detach (thread);
-        say (true, dn_say_log_abandoned);
+        dn_host_log (true, dn_say_log_abandoned);
         return;
     }
     dn_state_forget ();

@@ -22,12 +22,22 @@
 
 #define SAME_CHANGE_S 5
 
+/* The threads of slurmctld share it. The lock is held for a comparison and a copy of
+ * some KiB. A thread that finds it held computes without the cache: no submission waits
+ * for another one, and a child that was forked meanwhile does not wait forever.
+ */
+struct shared_cache {
+    struct dn_cache_access access; /* first: the callbacks get its address */
+    pthread_mutex_t lock;
+    struct dn_cache cache; /* under the lock */
+};
+
 struct dn_state_part {
     int n_users;
     struct dn_view_content content; /* of a file of dnnestd */
     /* Of the site: */
     struct dn_site *site;
-    struct dn_shared_cache *cache; /* of estimates; NULL: no memory for it */
+    struct shared_cache *cache; /* of estimates; NULL: no memory for it */
     time_t since;
     int64_t begun_s; /* the site changes jobs since then (dn_policy_may_change ()) */
     struct dn_state_part
@@ -43,13 +53,54 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Changes of jobs in the present hour. It outlives the parts. */
 static uint64_t changes;
 
+/* --- the cache ------------------------------------------------------------------- */
+
+static bool find (struct dn_cache_access *self,
+                  const struct dn_cache_key *key,
+                  void *value,
+                  size_t size)
+{
+    struct shared_cache *shared = (struct shared_cache *) (void *) self;
+    bool found;
+
+    if (pthread_mutex_trylock (&shared->lock) != 0)
+        return false;
+    found = dn_cache_find (&shared->cache, key, value, size);
+    pthread_mutex_unlock (&shared->lock);
+    return found;
+}
+
+static void put (struct dn_cache_access *self,
+                 const struct dn_cache_key *key,
+                 const void *value,
+                 size_t size)
+{
+    struct shared_cache *shared = (struct shared_cache *) (void *) self;
+
+    if (pthread_mutex_trylock (&shared->lock) != 0)
+        return;
+    dn_cache_put (&shared->cache, key, value, size);
+    pthread_mutex_unlock (&shared->lock);
+}
+
+static struct shared_cache *new_cache (void)
+{
+    struct shared_cache *shared = calloc (1, sizeof (*shared));
+
+    if (shared) {
+        shared->lock = (pthread_mutex_t) PTHREAD_MUTEX_INITIALIZER;
+        shared->access = (struct dn_cache_access){find, put};
+    }
+    return shared;
+}
+
 /* --- parts and their users ------------------------------------------------------- */
 
 static void free_part (struct dn_state_part *part)
 {
     if (part->bundle_owner && part->site)
         part->site->bundle = NULL;
-    dn_shared_cache_free (part->cache);
+    free (part->cache);
     dn_load_free (part->site);
     dn_view_free (&part->content);
     free (part);
@@ -99,7 +150,7 @@ void dn_state_take (struct dn_state *state)
     site = state->parts[DN_STATE_SITE];
     if (site) {
         state->site = site->site;
-        state->cache = dn_shared_cache_access (site->cache);
+        state->cache = site->cache ? &site->cache->access : NULL;
         state->since_s = site->since;
         state->view.begun_s = site->begun_s;
         state->view.changes = &changes;
@@ -146,10 +197,7 @@ static void say (bool error, bool again, const char *text)
         return;
     snprintf (said.text, sizeof (said.text), "%s", text);
     said.at = now;
-    if (error)
-        slurm_error (dn_say_log_line, text);
-    else
-        slurm_info (dn_say_log_line, text);
+    dn_host_log (error, text);
 }
 
 /* If the new bundle cannot be read, keep the bundle in use, so that predictions do not
@@ -209,7 +257,7 @@ static struct dn_state_part *load_part (const char *conf,
         give (part);
         return NULL;
     }
-    part->cache = dn_shared_cache_new ();
+    part->cache = new_cache ();
     return part;
 }
 

@@ -9,10 +9,10 @@
 #ifndef DN_STATE_H
 #define DN_STATE_H
 
+#include "base/cache.h"
 #include "host/load.h"
 #include "host/view_files.h"
 #include "site.h"
-#include "submit/shared_cache.h"
 
 enum {
     DN_STATE_SITE,
