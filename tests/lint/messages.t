@@ -31,7 +31,7 @@ SILENT = [
     (r"model/request/(fingerprint|script|vocabulary)\.c", r"[^A-Z%]*|(\. :|Rscript|snakemake|false|jl R) .*|(-+\w+ ?)+"),
     (r"model/spec/spec\.c", r"amount of work"),
     (r"model/site\.h", r"(age|bytes|CPU time|days|director|energy|file|grams|images|jobs|public keys|seconds|table|text|tokens|URL|where)[a-z ]* .*"),
-    (r"host/daemon_status\.c", r"[A-Z].*\."),
+    (r"host/daemon_status\.h", r"[A-Z].*\."),
     (r"daemon/rescue/evidence\.c", r"oom.kill event|exceeded memory limit \("),
     (r"host/progress_file\.c", r"(report|out_of_memory) %d.*|.*[Oo]ut of memory|OOM when .*"),
     (r"daemon/dnnestd\.c", r"usage: .*|\\n  -D .*|\)\\n  --help .*|dnnestd %s\\n"),

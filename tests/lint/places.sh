@@ -30,7 +30,7 @@ metadata_key() {
 }
 
 policy_key() {
-    sed -i 's|^    ENUM (dn_yes, user_objective, .*|    ENUM (dn_yes, zenith, "Zenith", LOWER, "no", \\\n          "yes: objective= is never honoured", DN_YES) \\\n&|' \
+    sed -i 's|^    ENUM (dn_yes, DN_YES, user_objective, .*|    ENUM (dn_yes, DN_YES, zenith, "Zenith", LOWER, "no", \\\n          "yes: objective= is never honoured") \\\n&|' \
         model/policy/rules.h
     sed -i 's|d->rules->user_objective == DN_YES_YES|& \&\& d->rules->zenith != DN_YES_YES|' \
         model/policy/choose_gpu.c
