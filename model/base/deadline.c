@@ -11,16 +11,11 @@ bool dn_deadline_passed (const struct dn_deadline *deadline)
            && deadline->spent_ms (deadline) > deadline->limit_ms;
 }
 
-int dn_deadline_fail (const struct dn_deadline *deadline,
-                      const char *stage,
-                      struct dn_err *err)
-{
-    return dn_refuse (err, deadline, deadline->limit_ms, stage);
-}
-
 int dn_deadline_check (const struct dn_deadline *deadline,
                        const char *stage,
                        struct dn_err *err)
 {
-    return dn_deadline_passed (deadline) ? dn_deadline_fail (deadline, stage, err) : 0;
+    return dn_deadline_passed (deadline)
+               ? dn_refuse (err, deadline, deadline->limit_ms, stage)
+               : 0;
 }

@@ -23,11 +23,6 @@ struct dn_deadline {
 /* NULL: never. */
 bool dn_deadline_passed (const struct dn_deadline *deadline);
 
-/* -1 with DN_E_TIME: it has passed, and the 'stage' is not run. */
-int dn_deadline_fail (const struct dn_deadline *deadline,
-                      const char *stage,
-                      struct dn_err *err);
-
 /* Return 0 while 'deadline' (NULL: none) has not passed, else -1 with DN_E_TIME.
  * 'stage' names the stage that is not run.
  */

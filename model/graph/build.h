@@ -159,8 +159,8 @@ void dn_build_pool_max (struct dn_build *build,
 /* Average over all positions; the result is flat. */
 void dn_build_pool_global (struct dn_build *build);
 void dn_build_linear (struct dn_build *build, double out, bool bias);
-/* The same with the weights of an embedding: only a bias is added. */
-void dn_build_linear_tied (struct dn_build *build, double out, bool bias);
+/* The same; 'tied': with the weights of an embedding, so that only a bias is added. */
+void dn_build_output (struct dn_build *build, double out, bool bias, bool tied);
 /* A batched product (m, k) x (k, n) that keeps 'saved' elements. The cursor does not
  * move.
  */
@@ -174,10 +174,10 @@ void dn_build_matmul (struct dn_build *build,
  * batches, kv_heads, value_dim) and 'dropout'. It keeps its output, too.
  */
 void dn_op_set_attention (struct dn_op *op);
-/* Rows of a table with 'rows' rows; the cursor gets 'features' features. */
+/* Rows of a table with 'rows' rows (0: a table that was counted before); the cursor
+ * gets 'features' features.
+ */
 void dn_build_embedding (struct dn_build *build, double rows, double features);
-/* The same table again. */
-void dn_build_embedding_tied (struct dn_build *build, double features);
 /* One layer of 'hidden' features, with two vectors of biases. */
 void dn_build_lstm (struct dn_build *build, double hidden) DN_COLD;
 void dn_build_softmax (struct dn_build *build);

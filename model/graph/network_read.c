@@ -102,8 +102,8 @@ static const char *const kind_text[] = {"", "conv1d", "conv2d", "conv3d"};
 static const struct dn_names conv_names = DN_NAMES (kind_text, 4);
 
 /* Members of an operator besides its numbers. */
-static const char op_words[] = "op role part is with source";
-static const char graph_words[] =
+static const char op_keys[] = "op role part is with source";
+static const char graph_keys[] =
     "name source family decode augment sized blocks with at ops operators";
 
 double *dn_network_number (void *of, const struct dn_network_number *number)
@@ -305,7 +305,7 @@ static int read_members (struct member *member,
 {
     for (int i = 0; i < (change ? 2 : 1); i++) {
         member->json = i == 0 ? json : change;
-        if (check_members (member->json, dn_op_numbers, dn_n_op_numbers, op_words, err)
+        if (check_members (member->json, dn_op_numbers, dn_n_op_numbers, op_keys, err)
                 < 0
             || read_numbers (member->json, member->op, err) < 0
             || read_words (member, err) < 0)
@@ -437,7 +437,7 @@ static int read_all (struct json_object *json,
     struct json_object *changes = NULL;
     size_t n;
 
-    if (check_members (json, dn_graph_numbers, dn_n_graph_numbers, graph_words, err) < 0
+    if (check_members (json, dn_graph_numbers, dn_n_graph_numbers, graph_keys, err) < 0
         || dn_json_read_array (json, "ops", DN_GRAPH_OPS_MAX, &ops, err) < 0
         || dn_json_read_array (json, "operators", DN_GRAPH_OPS_MAX, &operators, err)
                < 0)
@@ -448,7 +448,7 @@ static int read_all (struct json_object *json,
     if (n == 0)
         return dn_refuse (err, ops_missing);
     drawn->graph.padding = 1;
-    if (check_members (size, dn_graph_numbers, dn_n_graph_numbers, graph_words, err) < 0
+    if (check_members (size, dn_graph_numbers, dn_n_graph_numbers, graph_keys, err) < 0
         || (size && dn_json_read_array (size, "ops", n, &changes, err) < 0)
         || (ops ? read_layers (json, changes, deadline, drawn, err) < 0
                 : read_operators (json, operators, changes, deadline, drawn, err) < 0)

@@ -239,8 +239,7 @@ void dn_build_pool_global (struct dn_build *build)
     renew (build);
 }
 
-/* A linear layer. If it is tied, it adds no weights. */
-static void add_linear (struct dn_build *build, double out, bool bias, bool tied)
+void dn_build_output (struct dn_build *build, double out, bool bias, bool tied)
 {
     struct dn_shape shape = build->at;
     struct dn_op op = {
@@ -256,12 +255,7 @@ static void add_linear (struct dn_build *build, double out, bool bias, bool tied
 
 void dn_build_linear (struct dn_build *build, double out, bool bias)
 {
-    add_linear (build, out, bias, false);
-}
-
-void dn_build_linear_tied (struct dn_build *build, double out, bool bias)
-{
-    add_linear (build, out, bias, true);
+    dn_build_output (build, out, bias, false);
 }
 
 void dn_build_matmul (struct dn_build *build,
@@ -283,8 +277,7 @@ void dn_build_matmul (struct dn_build *build,
                         .saved = saved));
 }
 
-/* A gather of rows of a table that adds 'params' parameters. */
-static void add_embedding (struct dn_build *build, double features, double params)
+void dn_build_embedding (struct dn_build *build, double rows, double features)
 {
     double tokens = dn_shape_positions (&build->at);
 
@@ -293,22 +286,12 @@ static void add_embedding (struct dn_build *build, double features, double param
                         .in = tokens,
                         .out = tokens * features,
                         .weights = tokens * features,
-                        .params = params,
-                        .tensors = params > 0 ? 1 : 0,
+                        .params = rows * features,
+                        .tensors = rows > 0 ? 1 : 0,
                         .masks = 8 * tokens,
                         .first = true));
     build->at.channels = features;
     renew (build);
-}
-
-void dn_build_embedding (struct dn_build *build, double rows, double features)
-{
-    add_embedding (build, features, rows * features);
-}
-
-void dn_build_embedding_tied (struct dn_build *build, double features)
-{
-    add_embedding (build, features, 0);
 }
 
 void dn_build_lstm (struct dn_build *build, double hidden)

@@ -13,11 +13,6 @@
 #include "hardware/offers.h"
 #include "hardware/standing.h"
 
-static bool names_partition (const char *list, const char *name)
-{
-    return name[0] != '\0' && dn_list_has (list, dn_span_of (name));
-}
-
 /* Has a node of the snapshot that feature? Slurm refuses a job that requests another.
  */
 static bool exists (const struct dn_cluster *cluster, const char *feature)
@@ -111,7 +106,8 @@ static void keep_several (const struct dn_gpu_types *types,
         return;
     }
     for (int i = 0; i < types->n_types; i++)
-        if (names_partition (list, types->types[i].by_partition))
+        if (types->types[i].by_partition[0] != '\0'
+            && dn_list_has (list, dn_span_of (types->types[i].by_partition)))
             candidates->keep = DN_REASON (named_partition,
                                           dn_arg_text (types->types[i].by_partition),
                                           dn_arg_text (types->types[i].type));

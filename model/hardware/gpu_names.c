@@ -24,30 +24,11 @@ struct name {
 
 static bool is_noise (const char *word)
 {
-    static const char *const noise[] = {"nvidia",
-                                        "tesla",
-                                        "geforce",
-                                        "amd",
-                                        "instinct",
-                                        "gpu",
-                                        "mig",
-                                        "generation",
-                                        "oam",
-                                        "design",
-                                        "with",
-                                        "hbm2",
-                                        "hbm2e",
-                                        "hbm3",
-                                        "hbm3e",
-                                        "blackwell",
-                                        "server",
-                                        "workstation",
-                                        "edition"};
+    static const char noise[] =
+        "nvidia tesla geforce amd instinct gpu mig generation oam design with hbm2 "
+        "hbm2e hbm3 hbm3e blackwell server workstation edition";
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (noise); i++)
-        if (strcmp (word, noise[i]) == 0)
-            return true;
-    return false;
+    return dn_words_have (noise, dn_span_of (word));
 }
 
 /* "40", "40g", "40gb", of a chip whose name is complete */

@@ -20,7 +20,8 @@
  */
 #define COUNTS_MAX 16
 
-bool dn_list_has_partitions (const char *list, const char *partitions)
+/* Are all partitions that a job names in that list? NULL: it names none. */
+static bool has_partitions (const char *list, const char *partitions)
 {
     struct dn_span rest = {partitions, 0};
 
@@ -125,9 +126,9 @@ static bool is_in_partition (const struct pass *pass, const struct dn_node_group
     if (dn_gpu_by_partition (pass->asking->named, job))
         return !pass->asking->cluster
                || dn_list_has (group->partitions, dn_span_of (type->by_partition));
-    return dn_list_has_partitions (dn_gpu_has_partitions (type) ? type->partitions
-                                                                : group->partitions,
-                                   job->partition);
+    return has_partitions (dn_gpu_has_partitions (type) ? type->partitions
+                                                        : group->partitions,
+                           job->partition);
 }
 
 /* Have the nodes the features that the constraint names, besides that of the type? */

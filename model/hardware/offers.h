@@ -38,7 +38,4 @@ struct dn_asking dn_asking_of (const struct dn_cluster *cluster,
 struct dn_reason dn_offer_fill (const struct dn_asking *asking,
                                 struct dn_candidate *candidate);
 
-/* Are all partitions that a job names in that list? NULL: it names none. */
-bool dn_list_has_partitions (const char *list, const char *partitions);
-
 #endif

@@ -71,14 +71,9 @@ static struct dn_note split_note (struct dn_span text)
     return (struct dn_note){.pairs = text};
 }
 
-struct dn_span dn_note_text (const char *comment)
-{
-    return find_in_comment (span_within (comment, DN_COMMENT_MAX));
-}
-
 struct dn_note dn_note_of_comment (const char *comment)
 {
-    return split_note (dn_note_text (comment));
+    return split_note (find_in_comment (span_within (comment, DN_COMMENT_MAX)));
 }
 
 /* "config.json,batch=4": a file, and the text after it. */

@@ -465,10 +465,8 @@ struct dn_note {
 #define DN_COMMENT_MARK "dnnest:"
 
 /* The metadata of a comment: the text from the mark to a blank or a semicolon. The mark
- * must begin a word. The text is NULL where there is no mark.
+ * must begin a word. The texts are NULL where there is no mark.
  */
-struct dn_span dn_note_text (const char *comment);
-
 struct dn_note dn_note_of_comment (const char *comment);
 struct dn_note dn_note_of_option (const char *option);
 

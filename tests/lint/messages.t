@@ -24,7 +24,7 @@ TOKEN = re.compile(r"""/\*.*?\*/ | ^\#\s*include[^\n]* | ^_Static_assert.*?; | \
 # what is said of each constant and feature: TOKEN skips their tables.
 SILENT = [
     (r"model/base/base\.h", r"a name for each constant"),
-    (r"model/graph/(adapters|tune)\.c", r"[a-z0-9]+([ _][a-z0-9]+)*"),
+    (r"model/(graph/(adapters|tune|zoo/names)|spec/synonyms|hardware/gpu_names)\.c", r"[a-z0-9]+([ _-][a-z0-9]+)*"),
     (r"model/policy/rules\.h|plugin/submit/versions\.h", r".*"),
     (r"model/policy/scope\.c", r".*(of the job|job names|of its owner).*"),
     (r"model/policy/control\.c", r"dnnest control group %d"),

@@ -244,7 +244,7 @@ static void add_masked_lm (struct dn_build *build,
     dn_build_linear (build, features, row->window <= 0);
     dn_build_activation (build, dn_activation_of (row->traits));
     dn_build_norm (build, dn_norm_of (row->traits));
-    dn_build_linear_tied (build, vocab, true);
+    dn_build_output (build, vocab, true, true);
     dn_build_loss (build);
 }
 

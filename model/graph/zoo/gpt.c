@@ -464,10 +464,9 @@ static void add_head (struct dn_build *build, const struct gpt *row, double voca
         return;
     if (head == DN_HEAD_CLASSIFIER)
         dn_build_linear (build, DN_WANT (build, classes, 2), false);
-    else if (DN_WANT (build, tied, row->traits & TIED ? 1 : 0) > 0)
-        dn_build_linear_tied (build, vocab, bias);
     else
-        dn_build_linear (build, vocab, bias);
+        dn_build_output (
+            build, vocab, bias, DN_WANT (build, tied, row->traits & TIED ? 1 : 0) > 0);
     if (row->traits & CAPPED && head == DN_HEAD_LM) {
         dn_build_elementwise (build, 1);
         dn_build_activation (build, DN_ACTIVATION_SIGMOID);

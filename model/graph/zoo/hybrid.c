@@ -390,10 +390,8 @@ static DN_COLD void build_hybrid (struct dn_build *build, const void *data)
     dn_build_embedding (build, vocab, body.hidden);
     add_blocks (build, row, &body);
     dn_build_norm (build, DN_NORM_RMS);
-    if (DN_WANT (build, tied, row->traits & TIED ? 1 : 0) > 0)
-        dn_build_linear_tied (build, vocab, false);
-    else
-        dn_build_linear (build, vocab, false);
+    dn_build_output (
+        build, vocab, false, DN_WANT (build, tied, row->traits & TIED ? 1 : 0) > 0);
     dn_build_loss (build);
 }
 

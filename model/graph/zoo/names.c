@@ -28,12 +28,10 @@ static const char *const endings[] = {
 /* Words of names whose network has another shape than that whose name is within, or is
  * none that learns. "v" is for vision.
  */
-static const char *const apart[] = {
-    "adapter", "audio", "bitnet",     "blip2",  "clip",   "draft",  "eagle",
-    "gguf",    "ggml",  "image",      "linear", "llava",  "mamba",  "medusa",
-    "moe",     "mlx",   "multimodal", "omni",   "onnx",   "pruned", "speculator",
-    "speech",  "v",     "v2",         "video",  "vision", "vl",
-};
+static const char apart[] =
+    "adapter audio bitnet blip2 clip draft eagle gguf ggml image linear llava mamba "
+    "medusa moe mlx multimodal omni onnx pruned speculator speech v v2 video vision "
+    "vl";
 
 const struct dn_pattern dn_patterns[] = {
 #include "graph/zoo/patterns.inc"
@@ -190,14 +188,6 @@ static bool has_digit (struct dn_span word)
     return false;
 }
 
-static bool is_apart (struct dn_span word)
-{
-    for (size_t i = 0; i < DN_N_ELEMENTS (apart); i++)
-        if (dn_span_is (word, apart[i]))
-            return true;
-    return false;
-}
-
 #define WORDS_MAX 16
 
 /* Cut a name into words. Return the number of the only one that is a size; -1 if none
@@ -210,7 +200,7 @@ static int find_size (const char *text, struct dn_span words[WORDS_MAX])
 
     for (int n = 0; n < WORDS_MAX && rest.text; n++) {
         words[n] = dn_span_cut (&rest, "-");
-        if (is_apart (words[n]) || (size >= 0 && is_size (words[n])))
+        if (dn_words_have (apart, words[n]) || (size >= 0 && is_size (words[n])))
             return -1;
         size = is_size (words[n]) ? n : size;
     }

@@ -112,19 +112,15 @@ static const struct seq2seq rows[] = {
     /* End of rows */
 };
 
-/* The word embedding of one side; the decoder uses the encoder's. */
+/* The word embedding of one side; the decoder uses the encoder's: its 'vocab' is 0. */
 static void add_embeddings (struct dn_build *build,
                             const struct seq2seq *row,
                             double vocab,
-                            double hidden,
-                            bool again)
+                            double hidden)
 {
     struct dn_shape tokens = build->at;
 
-    if (again)
-        dn_build_embedding_tied (build, hidden);
-    else
-        dn_build_embedding (build, vocab, hidden);
+    dn_build_embedding (build, vocab, hidden);
     if (row->positions > 0) {
         build->at = tokens;
         dn_build_embedding (
@@ -223,7 +219,7 @@ static DN_COLD void build_seq2seq (struct dn_build *build, const void *data)
     struct dn_shape memory;
 
     dn_build_tokens (build, body.tokens);
-    add_embeddings (build, row, vocab, body.hidden, false);
+    add_embeddings (build, row, vocab, body.hidden);
     build->part = DN_PART_ENCODER;
     dn_build_blocks (build, 2 * body.layers);
     if (row->traits & RELATIVE)
@@ -234,7 +230,7 @@ static DN_COLD void build_seq2seq (struct dn_build *build, const void *data)
     memory = build->at;
     build->part = DN_PART_DECODER;
     dn_build_tokens (build, DN_WANT (build, tgt_len, row->target));
-    add_embeddings (build, row, vocab, body.hidden, true);
+    add_embeddings (build, row, 0, body.hidden);
     if (row->traits & RELATIVE)
         add_relative (build, body.heads);
     add_layers (build, &body, &memory, &experts);
@@ -242,10 +238,8 @@ static DN_COLD void build_seq2seq (struct dn_build *build, const void *data)
     build->part = DN_PART_HEAD;
     if (dn_build_head (build, DN_HEAD_LM, DN_HEAD_BIT (NONE)) == DN_HEAD_NONE)
         return;
-    if (DN_WANT (build, tied, row->traits & UNTIED ? 0 : 1) > 0)
-        dn_build_linear_tied (build, vocab, false);
-    else
-        dn_build_linear (build, vocab, false);
+    dn_build_output (
+        build, vocab, false, DN_WANT (build, tied, row->traits & UNTIED ? 0 : 1) > 0);
     dn_build_loss (build);
 }
 
