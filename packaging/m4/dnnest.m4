@@ -41,7 +41,7 @@ AC_DEFUN([DN_SLURM],
      AC_CHECK_HEADERS([slurm/slurm.h slurm/spank.h], [],
        [AC_MSG_ERROR([Slurm's headers not found: install libslurm-dev (Debian) or slurm-devel (RPM systems), give their prefix with --with-slurm=PREFIX, or leave the plugins out with --without-slurm])])
      AC_CHECK_MEMBERS([job_desc_msg_t.tres_per_task, job_desc_msg_t.container_id,
-       node_info_t.alloc_cpus], [], [],
+       node_info_t.alloc_cpus, submit_response_msg_t.job_id], [], [],
        [[#include <slurm/slurm.h>]])
      AC_CHECK_MEMBERS([slurmdb_job_rec_t.restart_cnt], [], [],
        [[#include <slurm/slurmdb.h>]])

@@ -134,7 +134,11 @@ int main (int argc, char **argv)
         fprintf (stderr, "forge: refused: %s\n", slurm.why (errno));
         return 1;
     }
+#ifdef HAVE_SUBMIT_RESPONSE_MSG_T_JOB_ID
     printf ("%u\n", answer->job_id);
+#else
+    printf ("%u\n", answer->step_id.job_id);
+#endif
     if (answer->job_submit_user_msg)
         fprintf (stderr, "%s\n", answer->job_submit_user_msg);
     return 0;
