@@ -227,8 +227,8 @@ gives 'jobs without enough runs are in one row, without the counts of each' 0 \
 {
     echo 'cluster,raw_id,submit_s,start_s,end_s,job,user,account,state,limit_s,gpus'
     for name in '=cmd()' '+1' '-2.5' '-x' '@SUM(A1)' $'a\e[31mb' ' x' 'a""b'; do
-        i=$((${i:-9} + 1))
-        echo "c,$i,1767571200,1767571300,1767575000,$i,5,\"$name\",COMPLETED,36000,1"
+        n=$((${n:-9} + 1))
+        echo "c,$n,1767571200,1767571300,1767575000,$n,5,\"$name\",COMPLETED,36000,1"
     done
 } | fill "$work/hostile.db"
 try report --db="$work/hostile.db" --csv --by=account

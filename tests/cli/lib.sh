@@ -24,9 +24,9 @@
 #   json TITLE EXPRESSION ARGUMENT...     dn --json prints JSON, for which the Python
 #                                         expression over 'd' is true
 #   documented TITLE COMMAND ARGUMENT...  its page names every member that dn --json prints
-#   write_helps [-dev]         commands.txt, a line per command with its summary, and the
-#                              help of each as help-COMMAND.txt, in $work; those of dnnest-dev
-#                              begin with dev-
+#   write_helps ENDING         of DNNEST with that ending: commands.txt, a line per command with
+#                              its summary, and the help of each as help-COMMAND.txt, in $work;
+#                              those of dnnest-dev begin with dev-
 #
 # $work is a new directory that is deleted at the end. It has copies of the trusted files,
 # since a checkout may be writable by a group: "${trusted[@]}" are options that name them. A test

@@ -373,7 +373,7 @@ dn config --json --conf "$work/sample.conf" > "$work/sample.json"
 head -2 "$work/runs.csv" > "$work/one.csv"
 dn model --json show "$work/small" > "$work/show.json"
 dn model --json verify "$work/small" > "$work/verify.json"
-write_helps
+write_helps ''
 write_helps -dev
 
 while read -r fact title; do

@@ -62,7 +62,7 @@ typed() {
 # --- names -----------------------------------------------------------------------------
 
 dn config --json >"$work/config.json"
-write_helps
+write_helps ''
 is 'every relative link has a file, and a heading where it names one' "$(guides links)" ''
 is 'every manual page that is named exists' "$(guides pages)" ''
 is 'every subcommand and option that is named exists' "$(guides options)" ''
