@@ -116,10 +116,6 @@ def written(code):
     return set(re.findall(by_name, code)) | set(re.findall(r'\\"(\w+)\\":', code))
 
 
-def array(code, name):
-    return re.findall(r'"(\w+)"', re.search(name + r"\[\] =\s+\{(.*?)\};", code, re.S).group(1))
-
-
 def words(code, name):
     """Those of a list of rows, #define NAME(ROW)."""
     rows = re.search(r"#define %s\(ROW\)((?:.*\\\n)+.*)" % name, code).group(1)
@@ -158,8 +154,9 @@ def counters():
     want = ["dnnest_%s_total" % x for x in re.findall(r'\b(?:ONE|MANY) \(\s*"(\w+)",', families)]
     want += ["dnnest_" + x for x in re.findall(r'add_head \(\s*buf,\s*"(\w+)"', code)]
     compare("job_submit_dnnest.8", re.findall(r"\*(dnnest_\w+)\*", chapter), want)
-    for name in ("change_text", "drop_text", "error_text", "result_text"):
-        for value in array(code, name)[1:]:
+    lists = source("plugin/trace/counters.h") + source("model/base/err.h")
+    for name in ("DN_COUNTED", "DN_DROPS", "DN_ERRORS", "DN_RESULTS"):
+        for value in words(lists, name)[1:]:
             if not re.search(r"\b%s\b" % value, chapter):
                 print("job_submit_dnnest.8 lacks the label", value)
 
