@@ -105,8 +105,7 @@ bool dn_finished_memory_killed (const struct dn_finished *job)
 /* A job that fails within this time has not begun its work: an error of its start. */
 #define EARLY_S 300
 
-static const char *const outcome_names[] = {DN_OUTCOMES (DN_ENUM_WORD)};
-const struct dn_names dn_outcome_names = DN_NAMES (outcome_names, DN_N_OUTCOMES);
+const struct dn_names dn_outcome_names = DN_NAMES_OF (OUTCOMES);
 
 /* What Slurm's states say alone. */
 static const struct {

@@ -113,9 +113,7 @@ int64_t dn_finished_waits_from (const struct dn_finished *job);
     ROW (OUTCOME_REQUEUED, "requeued") /* started again later: nothing */              \
     ROW (OUTCOME_NODE_FAILURE, "node_failure") /* nothing */                           \
     ROW (OUTCOME_CANCELLED, "cancelled") /* at least, if it ran */
-enum dn_outcome {
-    DN_OUTCOMES (DN_ENUM_CONSTANT) DN_N_OUTCOMES
-};
+DN_ENUM (dn_outcome, OUTCOMES);
 /* clang-format on */
 
 extern const struct dn_names dn_outcome_names;

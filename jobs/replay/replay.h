@@ -59,9 +59,7 @@ void dn_rebuilt_free (struct dn_rebuilt *rebuilt);
     ROW (REPLAY_KEPT, "kept")                                                          \
     ROW (REPLAY_CONTROL, "control")                                                    \
     ROW (REPLAY_CHANGED, "changed")
-enum dn_replay_fate {
-    DN_REPLAY_FATES (DN_ENUM_CONSTANT) DN_N_REPLAY_FATES
-};
+DN_ENUM (dn_replay_fate, REPLAY_FATES);
 /* clang-format on */
 
 const char *dn_replay_fate_text (enum dn_replay_fate fate);

@@ -18,8 +18,7 @@
 /* The effect whose number of jobs is told, as a share of the control's figure. */
 #define TOLD 0.1
 
-static const char *const effect_names[] = {DN_EFFECTS (DN_ENUM_WORD)};
-const struct dn_names dn_effect_names = DN_NAMES (effect_names, DN_N_EFFECTS);
+const struct dn_names dn_effect_names = DN_NAMES_OF (EFFECTS);
 
 bool dn_effect_is_difference (enum dn_effect_of which)
 {

@@ -22,8 +22,7 @@ _Static_assert(SLOTS > 2 * DN_HARM_APPS_MAX, "a search ends at an empty slot");
 
 #define BIT(kind) (1U << (kind))
 
-static const char *const harm_names[] = {DN_HARMS (DN_ENUM_WORD)};
-const struct dn_names dn_harm_names = DN_NAMES (harm_names, DN_N_HARMS);
+const struct dn_names dn_harm_names = DN_NAMES_OF (HARMS);
 
 /* What is known of the runs of an application, or of those on a type. */
 struct dn_harm_app {

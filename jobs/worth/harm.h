@@ -59,9 +59,7 @@
     ROW (HARM_SLOWER, "slower")                                                        \
     ROW (HARM_WAITED, "waited")                                                        \
     ROW (HARM_FAILED, "failed")
-enum dn_harm_kind {
-    DN_HARMS (DN_ENUM_CONSTANT) DN_N_HARMS
-};
+DN_ENUM (dn_harm_kind, HARMS);
 /* clang-format on */
 extern const struct dn_names dn_harm_names;
 

@@ -18,8 +18,7 @@
 /* CPUs that a GPU stands for where a job without GPUs is weighed. */
 #define CPUS_OF_A_GPU 64.0
 
-static const char *const quantity_names[] = {DN_MEASURES (DN_ENUM_WORD)};
-const struct dn_names dn_measure_names = DN_NAMES (quantity_names, DN_N_MEASURES);
+const struct dn_names dn_measure_names = DN_NAMES_OF (MEASURES);
 
 static const char *const waste_names[] = {
     [DN_WASTE_TIME] = "time",
@@ -28,8 +27,7 @@ static const char *const waste_names[] = {
 };
 const struct dn_names dn_waste_names = DN_NAMES (waste_names, DN_N_WASTES);
 
-static const char *const by_names[] = {DN_GROUPED_BYS (DN_ENUM_WORD)};
-const struct dn_names dn_by_names = DN_NAMES (by_names, DN_N_GROUPED_BYS);
+const struct dn_names dn_by_names = DN_NAMES_OF (GROUPED_BYS);
 
 struct dn_sums *dn_sums_new (enum dn_grouped_by by,
                              dn_price_f price,

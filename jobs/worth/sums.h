@@ -69,9 +69,7 @@
     ROW (MEASURE_MONEY, "money")                                                       \
     ROW (MEASURE_BY_CPUS, "stranded_by_cpus") /* stranded GPU hours */                 \
     ROW (MEASURE_BY_MEMORY, "stranded_by_memory")
-enum dn_measure {
-    DN_MEASURES (DN_ENUM_CONSTANT) DN_N_MEASURES
-};
+DN_ENUM (dn_measure, MEASURES);
 /* clang-format on */
 extern const struct dn_names dn_measure_names;
 
@@ -103,9 +101,7 @@ extern const struct dn_names dn_waste_names;
     ROW (EFFECT_ACCURACY, "limit_per_run") /* geometric mean of limit / run time */    \
     /* GPU hours granted per GPU hour used */                                          \
     ROW (EFFECT_HELD, "gpu_hours_granted_per_used")
-enum dn_effect_of {
-    DN_EFFECTS (DN_ENUM_CONSTANT) DN_N_EFFECTS
-};
+DN_ENUM (dn_effect_of, EFFECTS);
 /* clang-format on */
 
 enum dn_side {
@@ -238,9 +234,7 @@ struct dn_kept {
     ROW (GROUPED_BY_MODEL, "model")                                                    \
     ROW (GROUPED_BY_APP, "app")                                                        \
     ROW (GROUPED_BY_TYPE, "type")
-enum dn_grouped_by {
-    DN_GROUPED_BYS (DN_ENUM_CONSTANT) DN_N_GROUPED_BYS
-};
+DN_ENUM (dn_grouped_by, GROUPED_BYS);
 /* clang-format on */
 extern const struct dn_names dn_by_names;
 
