@@ -190,34 +190,18 @@ static void add_layers (struct dn_build *build,
             add_layer (build, body, memory, experts);
 }
 
-static struct dn_experts read_experts (struct dn_build *build,
-                                       const struct seq2seq *row)
-{
-    struct dn_experts experts = {.n = row->experts, .top_k = 1, .inner_dropout = true};
-
-    dn_experts_read (build, &experts);
-    return experts;
-}
-
-static struct dn_transformer read_body (struct dn_build *build,
-                                        const struct seq2seq *row)
-{
-    struct dn_transformer body = {.traits = row->traits};
-
-    body.inner_dropout = (row->traits & INNER_DROPOUT) != 0;
-    body.composed = (row->traits & RELATIVE) != 0;
-    dn_transformer_sizes_read (build, &row->sizes, &body);
-    return body;
-}
-
 static DN_COLD void build_seq2seq (struct dn_build *build, const void *data)
 {
     const struct seq2seq *row = data;
-    struct dn_transformer body = read_body (build, row);
+    struct dn_transformer body = {.traits = row->traits,
+                                  .inner_dropout = (row->traits & INNER_DROPOUT) != 0,
+                                  .composed = (row->traits & RELATIVE) != 0};
     double vocab = DN_WANT (build, vocab, row->vocab);
-    struct dn_experts experts = read_experts (build, row);
+    struct dn_experts experts = {.n = row->experts, .top_k = 1, .inner_dropout = true};
     struct dn_shape memory;
 
+    dn_transformer_sizes_read (build, &row->sizes, &body);
+    dn_experts_read (build, &experts);
     dn_build_tokens (build, body.tokens);
     add_embeddings (build, row, vocab, body.hidden);
     build->part = DN_PART_ENCODER;
