@@ -205,10 +205,9 @@ static int add_due (struct pass *pass,
                     const struct dn_guard_case *c,
                     int64_t entry)
 {
-    if (dn_rows_grow (&pass->due, pass->n_due, sizeof (*pass->due), pass->err) < 0)
-        return -1;
-    pass->due[pass->n_due++] = (struct due){*job, *c, entry};
-    return 0;
+    const struct due due = {*job, *c, entry};
+
+    return dn_rows_add (pass->due, pass->n_due, due, pass->err);
 }
 
 /* A limit that is higher than in the last pass, and not written by dnnest, was raised
@@ -270,7 +269,7 @@ static int read_cluster (struct pass *pass)
 
     pass->cluster = calloc (1, sizeof (*pass->cluster));
     if (!pass->cluster)
-        return dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
+        return dn_refuse (pass->err, no_memory_for, "guard");
     if (dn_link_cluster (pass->d->link, pass->cluster, &err) == 0)
         return 0;
     if (dn_link_is_lost (&err))
@@ -358,7 +357,7 @@ static int change_limit (struct pass *pass, const struct due *due, int64_t limit
     int rc;
 
     if (!name)
-        return dn_err_set (pass->err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
+        return dn_refuse (pass->err, no_memory_for, "guard");
     if (pass->d->dry_run) {
         log_extension (due, limit_s, true);
         return 0;

@@ -184,8 +184,7 @@ static int take_reservation (void *to, const struct dn_link_reservation *from)
                                      .known_s = known_since (reading, from, name)};
     return reserved->name && reserved->nodes
                ? 0
-               : dn_err_set (
-                   reading->err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
+               : dn_refuse (reading->err, no_memory_for, "guard");
 }
 
 int dn_reservations_read (struct dn_reservations *reservations,
@@ -263,8 +262,7 @@ int dn_heartbeat_begin (struct dn_guarded **guarded,
         dn_log (DN_LOG_ERROR, dn_say_guard_counts_lost, lost.text);
     if (!*guarded)
         *guarded = calloc (1, sizeof (**guarded));
-    return *guarded ? 0
-                    : dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
+    return *guarded ? 0 : dn_refuse (err, no_memory_for, "guard");
 }
 
 int dn_heartbeat_write (struct dn_guarded *guarded,
@@ -278,7 +276,7 @@ int dn_heartbeat_write (struct dn_guarded *guarded,
     guarded->time_s = time_s;
     guarded->interval_s = (int64_t) d->site->guard_interval_s;
     if (dn_guarded_write (guarded, dn_put_text_add, &text) != 0)
-        return dn_err_set (err, DN_E_NOMEM, dn_say_err_no_memory_for, "guard");
+        return dn_refuse (err, no_memory_for, "guard");
     return dn_output_write (&text, d, DN_GUARDED_FILE, err) < 0 ? -1 : 0;
 }
 

@@ -373,10 +373,7 @@ int dn_steer_add_job (struct dn_steer_queue *queue,
         return 0;
     if (job->pending_tasks)
         kept.tasks = count_tasks (job->pending_tasks);
-    if (dn_rows_grow (&queue->jobs, queue->n_jobs, sizeof (kept), err) < 0)
-        return -1;
-    queue->jobs[queue->n_jobs++] = kept;
-    return 0;
+    return dn_rows_add (queue->jobs, queue->n_jobs, kept, err);
 }
 
 const char *dn_steer_type_of (const struct dn_steer_queue *queue,

@@ -182,9 +182,8 @@ static int add_slot (struct dn_waits *waits,
 
     if (type < 0 || gpus->count <= 0)
         return 0;
-    if (dn_rows_grow (&waits->slots, waits->n_slots, sizeof (slot), NULL) < 0)
+    if (dn_rows_add (waits->slots, waits->n_slots, slot, NULL) < 0)
         return -1;
-    waits->slots[waits->n_slots++] = slot;
     if (slot.gpus > pool->per_node)
         pool->per_node = slot.gpus;
     pool->up = pool->up || slot.up;
@@ -293,14 +292,6 @@ static void add_queued (struct dn_waits *waits,
     }
 }
 
-static int add_recent (struct dn_waits *waits, struct recent recent)
-{
-    if (dn_rows_grow (&waits->recents, waits->n_recents, sizeof (recent), NULL) < 0)
-        return -1;
-    waits->recents[waits->n_recents++] = recent;
-    return 0;
-}
-
 /* A job that runs, or has started lately and has waited 'wait_s' (-1: not so), on one
  * node.
  */
@@ -315,6 +306,7 @@ static int add_on_node (struct dn_waits *waits,
     int64_t end = job->end > now_s ? job->end : now_s + OVER_TIME_S;
     int32_t i = waits->first[node];
     struct slot *slot;
+    struct recent recent;
     struct release release;
 
     while (i < waits->first[node + 1] && asked->type[0] != '\0'
@@ -324,22 +316,17 @@ static int add_on_node (struct dn_waits *waits,
         return 0;
     slot = &waits->slots[i];
     release = (struct release){slot->type, gpus > 0 ? (int32_t) gpus : 1, end};
-    if (wait_s >= 0
-        && add_recent (waits,
-                       (struct recent){slot->type,
-                                       (int32_t) shape_of (
-                                           job, asked->n, &waits->pools[slot->type]),
-                                       (int32_t) wait_s})
-               < 0)
+    recent =
+        (struct recent){slot->type,
+                        (int32_t) shape_of (job, asked->n, &waits->pools[slot->type]),
+                        (int32_t) wait_s};
+    if (wait_s >= 0 && dn_rows_add (waits->recents, waits->n_recents, recent, NULL) < 0)
         return -1;
     if (!runs (job) || !slot->up)
         return 0;
     if (end > slot->free_at)
         slot->free_at = end;
-    if (dn_rows_grow (&waits->releases, waits->n_releases, sizeof (release), NULL) < 0)
-        return -1;
-    waits->releases[waits->n_releases++] = release;
-    return 0;
+    return dn_rows_add (waits->releases, waits->n_releases, release, NULL);
 }
 
 /* A job with nodes, on each of them. A job that names a type has the GPUs of that type,

@@ -348,10 +348,7 @@ static int add_row (struct making *m, const struct dn_app_row *row)
 
     if (apps->n_rows == 2 * DN_APPS_MAX)
         thin_out (apps);
-    if (dn_rows_grow (&apps->rows, apps->n_rows, sizeof (*apps->rows), m->err) < 0)
-        return -1;
-    apps->rows[apps->n_rows++] = *row;
-    return 0;
+    return dn_rows_add (apps->rows, apps->n_rows, *row, m->err);
 }
 
 /* Let the law in force stay. False: there is none. */

@@ -243,10 +243,7 @@ static int keep (struct dn_harm *harm,
         harm->of[kind].unknown += (made->waiting & BIT (kind)) != 0;
     if (harm->n_jobs == DN_HARM_JOBS_MAX)
         return 0;
-    if (dn_rows_grow (&harm->jobs, harm->n_jobs, sizeof (*harm->jobs), err) < 0)
-        return -1;
-    harm->jobs[harm->n_jobs++] = *made;
-    return 0;
+    return dn_rows_add (harm->jobs, harm->n_jobs, *made, err);
 }
 
 int dn_harm_add (struct dn_harm *harm,

@@ -114,6 +114,7 @@ static bool read_line (struct dn_room *room, struct dn_span line)
     int64_t node;
     int64_t all;
     struct dn_span type;
+    struct idle idle;
 
     if (!take_number (&line, INT32_MAX * INT64_C (1000), &at_s))
         return true;
@@ -121,14 +122,11 @@ static bool read_line (struct dn_room *room, struct dn_span line)
     if (!take_number (&line, INT32_MAX, &node) || !take_number (&line, INT32_MAX, &all)
         || line.len > 0 || (room->n > 0 && at_s < room->list[room->n - 1].at_s))
         return true;
-    if (dn_rows_grow (&room->list, room->n, sizeof (*room->list), NULL) < 0)
-        return false;
-    room->list[room->n++] =
-        (struct idle){.at_s = at_s,
-                      .type = dn_hash_bytes (DN_HASH_SEED, type.text, type.len),
-                      .node = (int32_t) node,
-                      .all = (int32_t) all};
-    return true;
+    idle = (struct idle){.at_s = at_s,
+                         .type = dn_hash_bytes (DN_HASH_SEED, type.text, type.len),
+                         .node = (int32_t) node,
+                         .all = (int32_t) all};
+    return dn_rows_add (room->list, room->n, idle, NULL) == 0;
 }
 
 static bool read_file (struct dn_room *room, const char *state_dir, const char *name)

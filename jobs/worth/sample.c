@@ -9,25 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "learn/reals.h"
 #include "predict/apps.h"
-
-/* SplitMix64 (Steele, Lea and Flood 2014). */
-static uint64_t draw (uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C (0x9E3779B97F4A7C15);
-
-    z = (z ^ (z >> 30)) * UINT64_C (0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C (0x94D049BB133111EB);
-    return z ^ (z >> 31);
-}
 
 int64_t dn_sample_place (uint64_t *random, int64_t n, int64_t max)
 {
     int64_t at = n;
 
     if (n >= max)
-        at = (int64_t) (draw (random) % ((uint64_t) n + 1));
+        at = (int64_t) (dn_random (random) % ((uint64_t) n + 1));
     return at < max ? at : -1;
 }
 

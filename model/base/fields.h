@@ -105,6 +105,12 @@ int dn_fields_put (const struct dn_line_kind *kind,
  */
 int dn_rows_grow (void *rows, int64_t n, size_t size, struct dn_err *err) DN_COLD;
 
+/* The same, and add the row: 'rows' is the pointer to them, 'n' their number. */
+#define dn_rows_add(rows, n, row, err)                                                 \
+    (dn_rows_grow (&(rows), (n), sizeof (*(rows)), (err)) < 0                          \
+         ? -1                                                                          \
+         : ((rows)[(n)++] = (row), 0))
+
 /* A file of lines of several kinds: one of the first kind, then those of the others in
  * the order of the table, at last one of the last kind.
  */
