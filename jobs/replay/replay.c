@@ -221,13 +221,11 @@ static void judge (struct dn_replayed *out)
 
 /* --- sums ------------------------------------------------------------------------- */
 
-static const char *const fate_text[] = {DN_REPLAY_FATES (DN_ENUM_WORD)};
+static const struct dn_names fate_names = DN_NAMES_OF (REPLAY_FATES);
 
 const char *dn_replay_fate_text (enum dn_replay_fate fate)
 {
-    static const struct dn_names names = DN_NAMES (fate_text, DN_N_REPLAY_FATES);
-
-    return dn_names_get (&names, (int) fate);
+    return dn_names_get (&fate_names, (int) fate);
 }
 
 #define RATIO_MIN 0.01

@@ -20,12 +20,7 @@
 
 const struct dn_names dn_measure_names = DN_NAMES_OF (MEASURES);
 
-static const char *const waste_names[] = {
-    [DN_WASTE_TIME] = "time",
-    [DN_WASTE_CPUS] = "cpus",
-    [DN_WASTE_GPUS] = "gpus",
-};
-const struct dn_names dn_waste_names = DN_NAMES (waste_names, DN_N_WASTES);
+const struct dn_names dn_waste_names = DN_NAMES_OF (WASTES);
 
 const struct dn_names dn_by_names = DN_NAMES_OF (GROUPED_BYS);
 

@@ -81,14 +81,17 @@ struct dn_amount {
 };
 
 /* What was requested and not used. */
-enum dn_waste {
-    DN_WASTE_TIME, /* GPU hours (of a job without GPUs, CPU hours / 64) of the requested
-                      limit after the end of the run */
-    DN_WASTE_CPUS, /* CPU hours: allocated and not busy, of jobs whose CPU time is known
-                    */
-    DN_WASTE_GPUS, /* GPU hours: allocated and not busy, of jobs with utilisation */
-    DN_N_WASTES
-};
+/* clang-format off */
+#define DN_WASTES(ROW)                                                                 \
+    /* GPU hours (of a job without GPUs, CPU hours / 64) of the requested limit after  \
+     * the end of the run */                                                           \
+    ROW (WASTE_TIME, "time")                                                           \
+    /* CPU hours: allocated and not busy, of jobs whose CPU time is known */           \
+    ROW (WASTE_CPUS, "cpus")                                                           \
+    /* GPU hours: allocated and not busy, of jobs with utilisation */                  \
+    ROW (WASTE_GPUS, "gpus")
+DN_ENUM (dn_waste, WASTES);
+/* clang-format on */
 extern const struct dn_names dn_waste_names;
 
 /* What changed jobs are compared with the control group by. */
