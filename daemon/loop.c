@@ -27,9 +27,10 @@
 #include <unistd.h>
 
 #include "base/messages.h"
-#include "daemon_site.h"
+#include "host/load.h"
 #include "host/put_file.h"
 #include "host/stopwatch.h"
+#include "host/watch.h"
 #include "round.h"
 #include "ticks.h"
 
@@ -60,9 +61,20 @@ struct turn {
     int64_t next_ms; /* monotonic */
 };
 
+/* What of slurm.conf the rules depend on. */
+struct slurm_rules {
+    int version;
+    char *slurmctld_parameters; /* owned; NULL: not known */
+    char *scheduler_parameters;
+};
+
 struct loop {
     const struct dn_loop_options *options;
-    struct dn_daemon_site site;
+    struct dn_site *site; /* in force; owned; NULL: nothing loaded yet */
+    const char *cluster;  /* borrowed; NULL: dn_link_open () was not called yet */
+    struct slurm_rules slurm;
+    struct dn_watch watch;
+    uint64_t identity; /* of the files when they were last loaded, or refused */
     struct dn_daemon daemon;
     struct turn turns[TASKS_MAX];
     int n_turns;
@@ -204,6 +216,110 @@ static void complain (struct loop *loop, const struct dn_err *err)
     dn_log (DN_LOG_ERROR, "%s", err->text);
 }
 
+/* --- the configuration ------------------------------------------------------------ */
+
+static void free_rules (struct slurm_rules *rules)
+{
+    free (rules->slurmctld_parameters);
+    free (rules->scheduler_parameters);
+    *rules = (struct slurm_rules){.version = 0};
+}
+
+static int copy_rules (const struct dn_link_conf *conf,
+                       struct slurm_rules *rules,
+                       struct dn_err *err)
+{
+    *rules = (struct slurm_rules){.version = conf->slurm};
+    rules->slurmctld_parameters = strdup (conf->slurmctld_parameters);
+    rules->scheduler_parameters = strdup (conf->scheduler_parameters);
+    if (rules->slurmctld_parameters && rules->scheduler_parameters)
+        return 0;
+    free_rules (rules);
+    return dn_refuse (err, no_memory_for, "site");
+}
+
+static bool is_same (const struct slurm_rules *rules, const struct dn_link_conf *conf)
+{
+    return rules->slurmctld_parameters && rules->version == conf->slurm
+           && strcmp (rules->slurmctld_parameters, conf->slurmctld_parameters) == 0
+           && strcmp (rules->scheduler_parameters, conf->scheduler_parameters) == 0;
+}
+
+/* An installation without dnnest.conf works with the defaults. */
+static const char *conf_path (const struct loop *loop)
+{
+    if (loop->options->daemon.conf)
+        return loop->options->daemon.conf;
+    return access (DNNEST_CONF, F_OK) < 0 && errno == ENOENT ? NULL : DNNEST_CONF;
+}
+
+/* Load the site; 'conf' is that of slurmctld, NULL where it is not known. On failure
+ * return -1 with 'err', and the site in force stays.
+ */
+static int load_site (struct loop *loop,
+                      const struct dn_link_conf *conf,
+                      struct dn_err *err)
+{
+    struct dn_load_paths paths = dn_load_default_paths ();
+    struct dn_load_context context = {.cluster = loop->cluster};
+    struct dn_site *site;
+
+    paths.conf = conf_path (loop);
+    paths.model = loop->options->goes_on ? DN_SITE_NONE : NULL;
+    if (conf && !is_same (&loop->slurm, conf)) {
+        free_rules (&loop->slurm);
+        if (copy_rules (conf, &loop->slurm, err) < 0)
+            return -1;
+    }
+    dn_watch_conf (&loop->watch, paths.conf ? paths.conf : DNNEST_CONF);
+    loop->identity = dn_watch_identity (&loop->watch);
+    context.slurm_version = loop->slurm.version;
+    context.slurmctld_parameters = loop->slurm.slurmctld_parameters;
+    context.scheduler_parameters = loop->slurm.scheduler_parameters;
+    site = dn_load_site (&paths, &context, err);
+    if (!site)
+        return -1;
+    dn_load_free (loop->site);
+    loop->daemon.site = loop->site = site;
+    return 0;
+}
+
+static void ignore (void *to, const struct dn_err *err)
+{
+    (void) to;
+    (void) err;
+}
+
+/* Load the defaults, with the paths of dnnest.conf if it can be read. -1: no memory. */
+static int load_defaults (struct loop *loop)
+{
+    const struct dn_load_paths paths = dn_load_default_paths ();
+    const char *conf = conf_path (loop);
+    struct dn_problems problems = {.report = ignore};
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_site *site = calloc (1, sizeof (*site));
+    size_t len;
+
+    if (!site || dn_site_init (site, paths.hardware, paths.datasets, NULL) < 0) {
+        dn_load_free (site);
+        return -1;
+    }
+    if (conf && dn_load_file (conf, &text, &len, NULL) == 0)
+        dn_site_read_paths (site, (struct dn_span){text, len}, conf, &problems, NULL);
+    dn_load_free (loop->site);
+    loop->daemon.site = loop->site = site;
+    return 0;
+}
+
+/* Have the files changed since the last load, or with 'conf' (NULL: not known) what
+ * the rules depend on?
+ */
+static bool is_old (const struct loop *loop, const struct dn_link_conf *conf)
+{
+    return (conf && !is_same (&loop->slurm, conf))
+           || dn_watch_identity (&loop->watch) != loop->identity;
+}
+
 /* --- start and end ---------------------------------------------------------------- */
 
 static int add_turn (struct loop *loop, const struct dn_task *task, struct dn_err *err)
@@ -230,7 +346,8 @@ static void end_loop (struct loop *loop)
         dn_jobs_drop (&loop->daemon);
         dn_link_close (loop->daemon.link);
     }
-    dn_daemon_site_free (&loop->site);
+    dn_load_free (loop->site);
+    free_rules (&loop->slurm);
 }
 
 /* Files are written into StateDir, unless nothing or another file is written. */
@@ -242,7 +359,7 @@ static bool needs_state_dir (const struct dn_daemon *d)
 static int make_state_dir (const struct loop *loop, struct dn_err *err)
 {
     if (!needs_state_dir (&loop->daemon)
-        || dn_put_state_dir (loop->site.site->state_dir, DNNEST_STATE_DIR, err) == 0)
+        || dn_put_state_dir (loop->site->state_dir, DNNEST_STATE_DIR, err) == 0)
         return 0;
     if (!loop->options->goes_on)
         return -1;
@@ -258,19 +375,16 @@ static enum dn_daemon_exit begin_loop (struct loop *loop,
 {
     loop->options = options;
     loop->daemon = options->daemon;
-    loop->site.conf = options->daemon.conf;
-    loop->site.rules_only = options->goes_on;
-    if (dn_daemon_site_load (&loop->site, NULL, err) < 0) {
-        if (!options->goes_on || dn_daemon_site_defaults (&loop->site) < 0)
+    if (load_site (loop, NULL, err) < 0) {
+        if (!options->goes_on || load_defaults (loop) < 0)
             return DN_DAEMON_CONF;
         dn_log (DN_LOG_ERROR, dn_say_daemon_conf_kept, err->text);
     }
-    loop->daemon.site = loop->site.site;
     loop->daemon.link = dn_link_open (err);
     if (!loop->daemon.link)
         return DN_DAEMON_CONF;
-    loop->site.cluster = dn_link_cluster_name ();
-    if (dn_site_set_cluster (loop->site.site, loop->site.cluster, err) < 0) {
+    loop->cluster = dn_link_cluster_name ();
+    if (dn_site_set_cluster (loop->site, loop->cluster, err) < 0) {
         if (!options->goes_on)
             return DN_DAEMON_CONF;
         dn_log (DN_LOG_ERROR, "%s", err->text);
@@ -281,7 +395,7 @@ static enum dn_daemon_exit begin_loop (struct loop *loop,
     return make_state_dir (loop, err) < 0 ? DN_DAEMON_CONF : DN_DAEMON_DONE;
 }
 
-/* --- the configuration ------------------------------------------------------------ */
+/* --- a new configuration ---------------------------------------------------------- */
 
 /* Load it again; a broken one leaves that in force. */
 static void reload (struct loop *loop, const struct dn_link_conf *conf)
@@ -294,11 +408,10 @@ static void reload (struct loop *loop, const struct dn_link_conf *conf)
     tell ("RELOADING=1\nMONOTONIC_USEC=",
           "%" PRId64,
           (int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000);
-    if (dn_daemon_site_load (&loop->site, conf, &err) < 0) {
+    if (load_site (loop, conf, &err) < 0) {
         dn_ticks_error (err.text, (int64_t) time (NULL));
         dn_log (DN_LOG_ERROR, dn_say_daemon_conf_kept, err.text);
     } else {
-        loop->daemon.site = loop->site.site;
         dn_log (DN_LOG_INFO, dn_say_daemon_conf_loaded);
     }
     tell ("READY=", "1");
@@ -315,7 +428,7 @@ static int meet_slurmctld (struct loop *loop, struct dn_err *err)
     snprintf (status->cluster, sizeof (status->cluster), "%.63s", conf.cluster);
     status->slurm = conf.slurm;
     status->soft_time_min = conf.soft_time_min;
-    if (dn_daemon_site_is_old (&loop->site, &conf))
+    if (is_old (loop, &conf))
         reload (loop, &conf);
     return 0;
 }
@@ -351,7 +464,7 @@ static int run_turn (struct loop *loop, int i, struct dn_err *err)
 
     *err = (struct dn_err){.code = DN_E_NONE};
     rc = turn->task->run (turn->memory, &loop->daemon, err);
-    task->interval_s = (int64_t) (interval_of (turn->task, loop->site.site) + 0.5);
+    task->interval_s = (int64_t) (interval_of (turn->task, loop->site) + 0.5);
     task->took_ms = dn_monotonic_ms () - from_ms;
     task->error[0] = '\0';
     if (rc == 0)
@@ -370,7 +483,7 @@ static int run_due (struct loop *loop)
     for (int i = 0; i < loop->n_turns && !lost; i++) {
         struct turn *turn = &loop->turns[i];
         struct dn_err err;
-        double interval_s = interval_of (turn->task, loop->site.site);
+        double interval_s = interval_of (turn->task, loop->site);
         int rc;
 
         if (turn->next_ms > now_ms + TOGETHER_MS)
@@ -433,7 +546,7 @@ static void do_round (struct loop *loop)
         if (dn_ticks.status.tasks[i].interval_s > dn_ticks.status.every_s)
             dn_ticks.status.every_s = dn_ticks.status.tasks[i].interval_s;
     if (needs_state_dir (&loop->daemon)
-        && dn_ticks_write (loop->site.site->state_dir, loop->daemon.now_s, &err) < 0)
+        && dn_ticks_write (loop->site->state_dir, loop->daemon.now_s, &err) < 0)
         complain (loop, &err);
 }
 
@@ -462,7 +575,7 @@ static void wait_for_round (struct loop *loop)
         int64_t left_ms = end_ms - dn_monotonic_ms ();
 
         tell ("WATCHDOG=", "1");
-        if (reload_asked || dn_daemon_site_is_old (&loop->site, NULL)) {
+        if (reload_asked || is_old (loop, NULL)) {
             reload_asked = 0;
             reload (loop, NULL);
         }
@@ -497,7 +610,7 @@ static void leave (struct loop *loop)
             dn_log (DN_LOG_ERROR, "%s", err.text);
     dn_ticks.status.ended_s = (int64_t) time (NULL);
     if (needs_state_dir (&loop->daemon))
-        dn_ticks_write (loop->site.site->state_dir, dn_ticks.status.ended_s, NULL);
+        dn_ticks_write (loop->site->state_dir, dn_ticks.status.ended_s, NULL);
 }
 
 enum dn_daemon_exit dn_loop_run (const struct dn_loop_options *options,
@@ -513,7 +626,7 @@ enum dn_daemon_exit dn_loop_run (const struct dn_loop_options *options,
         dn_log (DN_LOG_ERROR, "%s", err.text);
         return rc;
     }
-    dn_ticks_begin (options->name, loop.site.site->state_dir, (int64_t) time (NULL));
+    dn_ticks_begin (options->name, loop.site->state_dir, (int64_t) time (NULL));
     dn_log (DN_LOG_INFO, dn_say_daemon_started, options->name, PACKAGE_VERSION);
     tell ("READY=", "1");
     while (!end_asked) {
