@@ -897,10 +897,10 @@ class Export:
                 self.results_of_attention.add(raw.outs[0].token)
             if raw.kind != "softmax" or raw.view or self.steps:
                 continue
-            before = self.back_to_product(at)
-            after = self.on_to_product(at) if before else None
+            before = self.to_product(at, self.maker, 12)
+            after = self.to_product(at, self.reader, 6) if before else None
             if after:
-                parts = before + after
+                parts = before + after[1:]
                 first = min(parts)
                 self.attention[first] = max(parts)
                 self.results_of_attention.add(raws[max(parts)].outs[0].token)
@@ -913,53 +913,40 @@ class Export:
                                      for ref in raws[i].facts["factors"]
                                      if ref.token not in self.dropped})
 
-    def one_maker(self, raw, size, before):
-        """The last operator before 'before' that wrote the input of that size."""
-        for ref in raw.ins:
+    def maker(self, at, size):
+        """The last raw operator before that one which wrote its input of that size, as its
+        result; else None."""
+        raws = self.small.raws
+        for ref in raws[at].ins:
             if math.prod(ref.shape) == size:
-                for i in range(before - 1, max(-1, before - 40), -1):
-                    other = self.small.raws[i]
-                    if not other.view and any(r.token == ref.token for r in other.outs):
-                        return i
+                for i in range(at - 1, max(-1, at - 40), -1):
+                    if not raws[i].view and any(r.token == ref.token
+                                                for r in raws[i].outs):
+                        return i if math.prod(raws[i].outs[0].shape) == size else None
         return None
 
-    def back_to_product(self, at):
-        """The steps from a softmax back to a product of activations; [] if there is
-        something else."""
+    def reader(self, at, _):
+        """The only raw operator after that one which reads its result; else None."""
         raws = self.small.raws
-        size = math.prod(raws[at].outs[0].shape)
+        readers = [i for i in self.readers.get(raws[at].outs[0].token, ())
+                   if i > at and (i == len(raws) or raws[i].kind != "reduce")]
+        return readers[0] if len(readers) == 1 and readers[0] < len(raws) else None
+
+    def to_product(self, at, following, most):
+        """The steps from a softmax, back or on by 'following', to a product of
+        activations; [] if there is something else."""
+        size = math.prod(self.small.raws[at].outs[0].shape)
         parts = [at]
-        for _ in range(12):
-            i = self.one_maker(raws[parts[-1]], size, parts[-1])
-            if i is None or math.prod(raws[i].outs[0].shape) != size:
-                return []
+        for _ in range(most):
+            i = following(parts[-1], size)
+            if i is None:
+                break
             parts.append(i)
+            raw = self.small.raws[i]
             if self.is_product(i):
                 return parts
-            if raws[i].kind not in AROUND_SOFTMAX:
-                return []
-        return []
-
-    def on_to_product(self, at):
-        """The steps from a softmax on to a product with an activation."""
-        raws = self.small.raws
-        size = math.prod(raws[at].outs[0].shape)
-        parts = []
-        token = raws[at].outs[0].token
-        for _ in range(6):
-            last = (parts or [at])[-1]
-            readers = [i for i in self.readers.get(token, ())
-                       if i > last and (i == len(raws) or raws[i].kind != "reduce")]
-            if len(readers) != 1 or readers[0] == len(raws):
-                return []
-            parts.append(readers[0])
-            raw = raws[readers[0]]
-            if self.is_product(readers[0]):
-                return parts
-            if raw.kind not in AROUND_SOFTMAX \
-                    or math.prod(raw.outs[0].shape) != size:
-                return []
-            token = raw.outs[0].token
+            if raw.kind not in AROUND_SOFTMAX or math.prod(raw.outs[0].shape) != size:
+                break
         return []
 
     def attention_of(self, first):
