@@ -97,9 +97,9 @@ static int become (const char *script, const struct words *words)
         add_word (&all, words->argv[i]);
     fflush (NULL);
     if (access (path, R_OK) < 0)
-        dn_err_set (&err, DN_E_IO, "%s: %s", path, strerror (errno));
+        dn_err_errno (path, &err);
     else if (execvp (all.argv[0], (char *const *) all.argv) < 0)
-        dn_err_set (&err, DN_E_IO, "%s: %s", all.argv[0], strerror (errno));
+        dn_err_errno (all.argv[0], &err);
     return dn_fail (DN_EXIT_DATA, &err);
 }
 
@@ -319,7 +319,7 @@ static int make_entry (const struct call *call)
     const char *name;
 
     if (call->hardware && !realpath (call->hardware, path)) {
-        dn_err_set (&err, DN_E_IO, "%s: %s", call->hardware, strerror (errno));
+        dn_err_errno (call->hardware, &err);
         return dn_fail (DN_EXIT_CONF, &err);
     }
     if (dn_load_catalogue (

@@ -86,6 +86,15 @@ static int read_submission (struct call *call)
     return DN_EXIT_DONE;
 }
 
+/* What was decided about a job, and where. */
+struct answer {
+    const struct dn_site *site;
+    const struct dn_cluster *cluster; /* NULL: no snapshot */
+    const struct dn_job *job;
+    const struct dn_advice *advice;
+    const struct dn_advice *enforced; /* with Mode=enforce; NULL: that is its mode */
+};
+
 /* The decision record: the admin comment, which was empty before. */
 static const char *record_of (const struct dn_advice *advice)
 {
@@ -168,10 +177,8 @@ static void add_decision (struct json_object *json,
                 types, json_object_new_string (decision->open[i].gpu->type));
     }
     json_object_object_add (row, "open", types);
-    dn_json_add_text (
-        row, "partition", advice->patch.partition[0] ? advice->patch.partition : NULL);
-    dn_json_add_text (
-        row, "features", advice->patch.features[0] ? advice->patch.features : NULL);
+    dn_json_add_name (row, "partition", advice->patch.partition);
+    dn_json_add_name (row, "features", advice->patch.features);
     dn_json_add_count (
         row, "cpus_per_task", given ? decision->cpus_per_task : DN_UNSET);
     dn_json_add_count (
@@ -183,10 +190,9 @@ static void add_decision (struct json_object *json,
 }
 
 /* Build the network of a submission on which dn_advise () has decided. */
-static int build_again (const struct dn_site *site,
-                        const struct dn_job *job,
-                        struct dn_subject *subject)
+static int build_again (const struct dn_job *job, struct dn_subject *subject)
 {
+    const struct dn_site *site = subject->site;
     struct dn_reading reading;
     struct dn_carriers carriers;
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
@@ -214,49 +220,43 @@ static int build_again (const struct dn_site *site,
  * network, so it is built again, in 'subject', which must be freed; this fails only if
  * out of memory.
  */
-static int find_runs (const struct dn_site *site,
-                      const struct dn_cluster *cluster,
-                      const struct dn_job *job,
-                      const struct dn_advice *advice,
+static int find_runs (const struct answer *answer,
                       struct dn_subject *subject,
                       struct dn_forecast runs[DN_CANDIDATES_MAX])
 {
-    *subject = (struct dn_subject){.spec = advice->spec, .user = job->user_id};
+    const struct dn_advice *advice = answer->advice;
+
+    *subject = (struct dn_subject){
+        .site = answer->site, .spec = advice->spec, .user = answer->job->user_id};
     if (advice->candidates.n_candidates == 0 || advice->by_history || advice->by_run)
         return 0;
-    if (build_again (site, job, subject) < 0)
+    if (build_again (answer->job, subject) < 0)
         return 0;
     for (int i = 0; i < advice->candidates.n_candidates; i++) {
         const struct dn_candidate *candidate = &advice->candidates.list[i];
 
-        runs[i] = dn_subject_run (site,
-                                  subject,
-                                  candidate->gpu->type,
-                                  candidate->cost,
-                                  &advice->estimates[i]);
+        runs[i] = dn_subject_run (
+            subject, candidate->gpu->type, candidate->cost, &advice->estimates[i]);
         runs[i].type = candidate->gpu->type;
-        runs[i].now = dn_site_gpus_now (cluster, candidate->gpu);
+        runs[i].now = dn_site_gpus_now (answer->cluster, candidate->gpu);
     }
     return advice->candidates.n_candidates;
 }
 
-static void add_candidates (struct json_object *json,
-                            const struct dn_site *site,
-                            const struct dn_cluster *cluster,
-                            const struct dn_job *job,
-                            const struct dn_advice *advice)
+static void add_candidates (struct json_object *json, const struct answer *answer)
 {
+    const struct dn_advice *advice = answer->advice;
     struct json_object *array = dn_json_add_array (json, "candidates");
     dn_cleanup (dn_subject_free) struct dn_subject subject;
     struct dn_forecast runs[DN_CANDIDATES_MAX];
-    int n_runs = find_runs (site, cluster, job, advice, &subject, runs);
+    int n_runs = find_runs (answer, &subject, runs);
     const struct dn_forecast *best = dn_best_run (runs, n_runs);
 
     for (int i = 0; i < n_runs; i++) {
         const struct dn_candidate *candidate = &advice->candidates.list[i];
         struct json_object *row = dn_show_run_json (&runs[i], &advice->spec);
 
-        dn_remedies_add_json (row, site, &subject, best, &runs[i]);
+        dn_remedies_add_json (row, &subject, best, &runs[i]);
         dn_json_add_bool (row, "requested", candidate->requested);
         add_reason (row, "blocked", &candidate->blocked);
         json_object_array_add (array, row);
@@ -264,7 +264,7 @@ static void add_candidates (struct json_object *json,
     json_object_object_add (
         json,
         "assumed",
-        n_runs > 0 ? dn_effects_json (site, &subject, best->estimate->device) : NULL);
+        n_runs > 0 ? dn_effects_json (&subject, best->estimate->device) : NULL);
 }
 
 /* The application, and what its runs say of this one on each type that they were on. */
@@ -273,7 +273,7 @@ static void add_history (struct json_object *json, const struct dn_advice *advic
     const char *app = advice->decision.app;
     struct json_object *array;
 
-    dn_json_add_text (json, "app", app[0] ? app : NULL);
+    dn_json_add_name (json, "app", app);
     array = dn_json_add_array (json, "history");
     for (int i = 0; i < advice->candidates.n_candidates; i++) {
         const struct dn_estimate *estimate = &advice->estimates[i];
@@ -291,13 +291,6 @@ static void add_history (struct json_object *json, const struct dn_advice *advic
     }
 }
 
-static const char *metadata_text (enum dn_metadata metadata)
-{
-    if (metadata == DN_METADATA_GIVEN)
-        return "given";
-    return metadata == DN_METADATA_OFF ? "off" : "none";
-}
-
 static void add_warnings (struct json_object *json, const struct dn_decision *decision)
 {
     struct json_object *warnings = dn_json_add_array (json, "warnings");
@@ -312,25 +305,26 @@ static void add_warnings (struct json_object *json, const struct dn_decision *de
     }
 }
 
-static void print_json (const struct dn_site *site,
-                        const struct dn_cluster *cluster,
-                        const struct dn_job *job,
-                        const struct dn_advice *advice,
-                        const struct dn_advice *enforced)
+static void print_json (const struct answer *answer)
 {
+    const struct dn_advice *advice = answer->advice;
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     const char *record = record_of (advice);
     const char *message = advice->patch.user_text;
     struct json_object *reasons;
 
-    dn_json_add_text (json, "metadata", metadata_text (advice->metadata));
+    dn_json_add_text (json,
+                      "metadata",
+                      advice->metadata == DN_METADATA_GIVEN ? "given"
+                      : advice->metadata == DN_METADATA_OFF ? "off"
+                                                            : "none");
     json_object_object_add (json,
                             "spec",
                             advice->metadata == DN_METADATA_GIVEN
                                 ? dn_show_spec_json (&advice->spec)
                                 : NULL);
     add_decision (json, "decision", advice);
-    dn_json_add_text (json, "message", message[0] ? message : NULL);
+    dn_json_add_name (json, "message", message);
     add_warnings (json, &advice->decision);
     add_edits (json, &advice->patch);
     reasons = dn_json_add_array (json, "reasons");
@@ -339,10 +333,10 @@ static void print_json (const struct dn_site *site,
             reasons, dn_json_text (dn_reason_text (&advice->decision.reasons[i]).text));
     json_object_object_add (
         json, "record", record ? json_tokener_parse (record) : NULL);
-    add_candidates (json, site, cluster, job, advice);
+    add_candidates (json, answer);
     add_history (json, advice);
-    if (enforced)
-        add_decision (json, "enforced", enforced);
+    if (answer->enforced)
+        add_decision (json, "enforced", answer->enforced);
     else
         json_object_object_add (json, "enforced", NULL);
     dn_json_add_real (json, "control_group", advice->rules.control_group);
@@ -438,23 +432,20 @@ static int print_edits (const struct dn_patch *patch)
     return dn_grid_print (&grid);
 }
 
-static int print_candidates (const struct dn_site *site,
-                             const struct dn_cluster *cluster,
-                             const struct dn_job *job,
-                             const struct dn_advice *advice)
+static int print_candidates (const struct answer *answer)
 {
     dn_cleanup (dn_subject_free) struct dn_subject subject;
     struct dn_forecast runs[DN_CANDIDATES_MAX];
-    int n_runs = find_runs (site, cluster, job, advice, &subject, runs);
+    int n_runs = find_runs (answer, &subject, runs);
     int rc;
 
     if (n_runs == 0)
         return DN_EXIT_DONE;
     printf ("\n");
-    rc = dn_show_runs (runs, n_runs, &advice->spec);
-    dn_remedies_print (site, &subject, runs, n_runs);
+    rc = dn_show_runs (runs, n_runs, &answer->advice->spec);
+    dn_remedies_print (&subject, runs, n_runs);
     if (rc == DN_EXIT_DONE)
-        rc = dn_effects_print (site, &subject, runs[0].name, runs[0].estimate->device);
+        rc = dn_effects_print (&subject, runs[0].name, runs[0].estimate->device);
     return rc;
 }
 
@@ -468,10 +459,10 @@ static void print_lines (const struct dn_patch *patch)
 }
 
 /* What Mode=enforce, and the draw of the control group, would do. */
-static int print_enforced (const struct dn_advice *advice,
-                           const struct dn_advice *enforced)
+static int print_enforced (const struct answer *answer)
 {
-    const struct dn_rules *rules = &advice->rules;
+    const struct dn_rules *rules = &answer->advice->rules;
+    const struct dn_advice *enforced = answer->enforced;
     int rc = DN_EXIT_DONE;
 
     if (enforced) {
@@ -487,12 +478,9 @@ static int print_enforced (const struct dn_advice *advice,
     return rc;
 }
 
-static int print_text (const struct dn_site *site,
-                       const struct dn_cluster *cluster,
-                       const struct dn_job *job,
-                       const struct dn_advice *advice,
-                       const struct dn_advice *enforced)
+static int print_text (const struct answer *answer)
 {
+    const struct dn_advice *advice = answer->advice;
     int rc;
 
     print_lines (&advice->patch);
@@ -512,12 +500,12 @@ static int print_text (const struct dn_site *site,
     if (rc == DN_EXIT_DONE)
         rc = print_edits (&advice->patch);
     if (rc == DN_EXIT_DONE)
-        rc = print_enforced (advice, enforced);
+        rc = print_enforced (answer);
     if (advice->decision.n_reasons > 0)
         printf ("\nReasons:\n");
     for (int i = 0; i < advice->decision.n_reasons; i++)
         printf ("  %s\n", dn_reason_text (&advice->decision.reasons[i]).text);
-    return rc == DN_EXIT_DONE ? print_candidates (site, cluster, job, advice) : rc;
+    return rc == DN_EXIT_DONE ? print_candidates (answer) : rc;
 }
 
 /* dn_advice_free () for dn_cleanup. */
@@ -604,8 +592,7 @@ static int advise (struct call *call, struct dn_site *site)
     dn_cleanup (free_advice) struct dn_advice *advice = dn_advice_new ();
     dn_cleanup (free_advice) struct dn_advice *other = dn_advice_new ();
     dn_cleanup (dn_free_ptr) char *sidecar = NULL;
-    const struct dn_job *job = &call->sbatch.job;
-    const struct dn_advice *enforced = NULL;
+    struct answer answer = {.site = site, .job = &call->sbatch.job, .advice = advice};
     struct dn_err err = {0};
     int rc = dn_seen_look (&seen, site, call->snapshot);
     int more;
@@ -618,19 +605,20 @@ static int advise (struct call *call, struct dn_site *site)
     }
     if (dn_subject_carry (site, &call->sbatch.job, &sidecar, &err) < 0)
         return dn_fail (err.code == DN_E_IO ? DN_EXIT_DATA : DN_EXIT_USAGE, &err);
-    if (advise_and_time (site, &seen.view, job, advice, &err) < 0)
+    if (advise_and_time (site, &seen.view, answer.job, advice, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (is_decided (advice) && find_history (call, site, &seen)
-        && advise_and_time (site, &seen.view, job, advice, &err) < 0)
+        && advise_and_time (site, &seen.view, answer.job, advice, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     more = enforce (call, site, &seen.view, advice, other, &err);
     if (more < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    enforced = more > 0 ? other : NULL;
+    answer.cluster = dn_seen_cluster (&seen);
+    answer.enforced = more > 0 ? other : NULL;
     if (call->given->json)
-        print_json (site, dn_seen_cluster (&seen), job, advice, enforced);
+        print_json (&answer);
     else
-        rc = print_text (site, dn_seen_cluster (&seen), job, advice, enforced);
+        rc = print_text (&answer);
     if (rc == DN_EXIT_DONE
         && (!is_decided (advice) || advice->decision.verdict == DN_VERDICT_ABSTAIN))
         rc = DN_EXIT_ABSTAINED;
@@ -645,18 +633,15 @@ static void free_call (struct call *call)
 static int run (struct dn_options *given)
 {
     dn_cleanup (free_call) struct call call = {.given = given, .user = DN_UNSET};
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     int rc;
 
-    if (take_options (&call) < 0)
+    if (take_options (&call) < 0
+        || !dn_options_site (given, call.settings.len > 0 ? call.settings.text : NULL))
         return given->exit_code;
-    site = dn_options_site (given, call.settings.len > 0 ? call.settings.text : NULL);
-    if (!site)
-        return given->exit_code;
-    if (site->time_min_refused)
+    if (given->site->time_min_refused)
         dn_complain ("%s", dn_say_time_min_refused);
     rc = read_submission (&call);
-    return rc == DN_EXIT_DONE ? advise (&call, site) : rc;
+    return rc == DN_EXIT_DONE ? advise (&call, given->site) : rc;
 }
 
 const struct dn_command dn_cmd_advise = {

@@ -110,6 +110,8 @@ static int print_keys (bool as_json)
 
 /* The metadata as given, before values are derived. */
 struct finding {
+    const struct dn_site *site;
+    int64_t n_gpus; /* that a script requests; DN_UNSET: unknown */
     enum dn_metadata metadata;
     struct dn_spec given;
     struct dn_subject subject;
@@ -117,20 +119,19 @@ struct finding {
     char ignored[DN_REASON_MAX]; /* why a text like metadata is not read; "" */
 };
 
-/* Is the argument metadata, and not a script's path? A path with a '='
- * must begin with '/' or '.'.
+/* Is it metadata, the name of a file of a network, the name of a network, or near one,
+ * as "gtp2"? A script's path with a '=' must begin with '/' or '.', and a missing
+ * script is no network.
  */
-static bool is_metadata (const char *argument)
+static bool is_subject (const struct dn_site *site, const char *argument)
 {
-    return argument[0] != '/' && argument[0] != '.' && strchr (argument, '=');
-}
+    bool path = argument[0] == '/' || argument[0] == '.';
 
-/* Is it the name of a network, or near one, as "gtp2"? A missing script is none. */
-static bool means_network (const struct dn_site *site, const char *argument)
-{
-    return dn_subject_is_network (site, argument)
-           || (argument[0] != '/' && argument[0] != '.'
-               && dn_model_nearest (&site->networks, argument));
+    if ((!path && strchr (argument, '=')) || dn_subject_is_json (argument))
+        return true;
+    return access (argument, F_OK) < 0
+           && (dn_subject_is_network (site, argument)
+               || (!path && dn_model_nearest (&site->networks, argument)));
 }
 
 /* Has it the mark of a comment, even where the plugin does not find it? */
@@ -146,20 +147,17 @@ static bool is_comment (const char *argument)
 }
 
 /* Read all metadata of the job. Return an enum dn_exit. */
-static int describe (const struct dn_site *site,
-                     struct dn_job *job,
-                     struct finding *finding,
-                     struct dn_err *err)
+static int describe (struct dn_job *job, struct finding *finding, struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) char *text = NULL;
     struct dn_reading reading;
     struct dn_carriers carriers;
     struct dn_sidecar sidecar;
 
-    if (dn_subject_carry (site, job, &text, err) < 0)
+    if (dn_subject_carry (finding->site, job, &text, err) < 0)
         return dn_subject_fail (err);
     carriers = dn_carriers_of (job, &reading.marks);
-    if (dn_reading_of (&site->words, job, false, NULL, NULL, &reading, err) < 0
+    if (dn_reading_of (&finding->site->words, job, false, NULL, NULL, &reading, err) < 0
         || dn_describe (&carriers, &sidecar, &finding->metadata, err) < 0)
         return dn_fail (DN_EXIT_USAGE, err);
     dn_spec_ignored (&carriers, finding->ignored);
@@ -171,10 +169,8 @@ static int describe (const struct dn_site *site,
 }
 
 /* The metadata of a script, including its #SBATCH options, and its requested GPUs. */
-static int collect_script (const struct dn_site *site,
-                           const struct dn_options *given,
+static int collect_script (const struct dn_options *given,
                            struct finding *finding,
-                           int64_t *n_gpus,
                            struct dn_err *err)
 {
     dn_cleanup (dn_sbatch_free) struct dn_sbatch sbatch = {.script = NULL};
@@ -190,44 +186,18 @@ static int collect_script (const struct dn_site *site,
     if (dn_sbatch_fill (&sbatch, given->slurm_version, err) < 0
         || dn_request_read (&sbatch.job, NULL, &request, err) < 0)
         return dn_fail (DN_EXIT_USAGE, err);
-    *n_gpus = request.n_gpus;
-    return describe (site, &sbatch.job, finding, err);
-}
-
-static int read_subject (const struct dn_options *given,
-                         struct finding *finding,
-                         struct dn_err *err)
-{
-    if (dn_subject_parse (given->args, given->n_args, &finding->subject, err) < 0)
-        return dn_subject_fail (err);
-    finding->given = finding->subject.spec;
-    if (finding->subject.open_batch)
-        finding->given.batch = DN_UNSET;
-    return DN_EXIT_DONE;
-}
-
-static int collect_comment (const struct dn_site *site,
-                            const char *comment,
-                            struct finding *finding,
-                            struct dn_err *err)
-{
-    struct dn_job job = dn_job_empty ();
-
-    job.comment = comment;
-    job.user_id = (int64_t) getuid ();
-    return describe (site, &job, finding, err);
+    finding->n_gpus = request.n_gpus;
+    return describe (&sbatch.job, finding, err);
 }
 
 /* Return an enum dn_exit. */
-static int collect (const struct dn_site *site,
-                    struct dn_options *given,
+static int collect (struct dn_options *given,
                     struct finding *finding,
-                    int64_t *n_gpus,
                     struct dn_err *err)
 {
     const char *argument = given->args[0];
+    struct dn_job job = dn_job_empty ();
 
-    *n_gpus = DN_UNSET;
     if (argument[0] == '\0') {
         dn_err_set (err,
                     DN_E_SYNTAX,
@@ -237,40 +207,36 @@ static int collect (const struct dn_site *site,
     }
     finding->given = dn_spec_empty ();
     finding->metadata = DN_METADATA_GIVEN;
-    if (is_comment (argument))
-        return collect_comment (site, argument, finding, err);
+    if (is_comment (argument)) {
+        job.comment = argument;
+        job.user_id = (int64_t) getuid ();
+        return describe (&job, finding, err);
+    }
     if (dn_subject_refuse_weights (argument, err) < 0)
         return dn_fail (DN_EXIT_USAGE, err);
-    if (is_metadata (argument) || dn_subject_is_json (argument)
-        || (access (argument, F_OK) < 0 && means_network (site, argument)))
-        return read_subject (given, finding, err);
+    if (is_subject (finding->site, argument)) {
+        if (dn_subject_parse (given->args, given->n_args, &finding->subject, err) < 0)
+            return dn_subject_fail (err);
+        finding->given = finding->subject.spec;
+        if (finding->subject.open_batch)
+            finding->given.batch = DN_UNSET;
+        return DN_EXIT_DONE;
+    }
     if (given->n_args > 1)
         return dn_options_misuse (
             given,
             "unexpected argument '%s' after a script",
             dn_quote (given->args[1], strlen (given->args[1])).text);
-    return collect_script (site, given, finding, n_gpus, err);
+    return collect_script (given, finding, err);
 }
 
-/* The runs of a network on the site's GPUs; null where there is none. */
-static int add_candidates (struct json_object *json,
-                           const struct dn_site *site,
-                           const struct dn_subject *subject,
-                           bool built)
-{
-    struct dn_err err = {0};
-    struct json_object *rows = built ? dn_fits_json (site, subject, &err) : NULL;
-
-    json_object_object_add (json, "candidates", rows);
-    return built && !rows ? dn_fail (DN_EXIT_DATA, &err) : DN_EXIT_DONE;
-}
-
-static int print_json (const struct dn_site *site, const struct finding *finding)
+static int print_json (const struct finding *finding)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     bool given = finding->metadata == DN_METADATA_GIVEN;
     bool built = given && !finding->by_history;
-    int rc;
+    struct json_object *candidates = NULL;
+    struct dn_err err = {0};
     struct dn_reason lacks = {
         .code = built ? dn_spec_lacks_work (&finding->subject.spec) : DN_REASON_NONE};
 
@@ -294,23 +260,25 @@ static int print_json (const struct dn_site *site, const struct finding *finding
     json_object_object_add (
         json,
         "assumed",
-        built ? dn_effects_json (site, &finding->subject, dn_usual_device (site))
+        built ? dn_effects_json (&finding->subject, dn_usual_device (finding->site))
               : NULL);
-    rc = add_candidates (json, site, &finding->subject, built);
-    if (rc != DN_EXIT_DONE)
-        return rc;
+    if (built)
+        candidates = dn_fits_json (&finding->subject, &err);
+    if (built && !candidates)
+        return dn_fail (DN_EXIT_DATA, &err);
+    json_object_object_add (json, "candidates", candidates);
     dn_json_add_text (json,
                       "lacks_work",
                       lacks.code != DN_REASON_NONE ? dn_reason_text (&lacks).text
                                                    : NULL);
-    dn_json_add_text (json, "ignored", finding->ignored[0] ? finding->ignored : NULL);
+    dn_json_add_name (json, "ignored", finding->ignored);
     dn_json_print (json);
     return DN_EXIT_DONE;
 }
 
-static int print_text (const struct dn_site *site, const struct finding *finding)
+static int print_text (const struct finding *finding)
 {
-    const struct dn_device *device = dn_usual_device (site);
+    const struct dn_device *device = dn_usual_device (finding->site);
     dn_cleanup (dn_grid_free) struct dn_grid grid =
         dn_grid_of ("KEY|VALUE|FROM|MEANING");
     int n_keys;
@@ -340,32 +308,30 @@ static int print_text (const struct dn_site *site, const struct finding *finding
     }
     rc = dn_grid_print (&grid);
     if (!finding->by_history && rc == DN_EXIT_DONE)
-        rc = dn_fits_print (site, &finding->subject);
+        rc = dn_fits_print (&finding->subject);
     if (finding->by_history || rc != DN_EXIT_DONE)
         return rc;
-    return dn_effects_print (
-        site, &finding->subject, device ? device->name : NULL, device);
+    return dn_effects_print (&finding->subject, device ? device->name : NULL, device);
 }
 
 /* The network, and what follows from the keys. A job that follows its history has no
  * network.
  */
-static int derive (const struct dn_site *site,
-                   int64_t n_gpus,
-                   struct finding *finding,
-                   struct dn_err *err)
+static int derive (struct finding *finding, struct dn_err *err)
 {
-    finding->subject.spec = finding->given;
-    finding->subject.user = (int64_t) getuid ();
-    if (finding->subject.open_batch)
-        finding->subject.spec.batch = 1;
+    struct dn_subject *subject = &finding->subject;
+
+    subject->spec = finding->given;
+    subject->user = (int64_t) getuid ();
+    if (subject->open_batch)
+        subject->spec.batch = 1;
     if (finding->metadata != DN_METADATA_GIVEN)
         return 0;
     finding->by_history =
-        finding->subject.layers.n == 0 && dn_spec_is_by_history (&finding->given);
+        subject->layers.n == 0 && dn_spec_is_by_history (&finding->given);
     return finding->by_history
                ? 0
-               : dn_subject_build (site, n_gpus, &finding->subject, err);
+               : dn_subject_build (finding->site, finding->n_gpus, subject, err);
 }
 
 static void free_finding (struct finding *finding)
@@ -375,20 +341,20 @@ static void free_finding (struct finding *finding)
 
 static int check (struct dn_options *given)
 {
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = dn_options_site (given, NULL);
-    dn_cleanup (free_finding) struct finding finding = {.metadata = DN_METADATA_NONE};
+    dn_cleanup (free_finding) struct finding finding = {.n_gpus = DN_UNSET,
+                                                        .metadata = DN_METADATA_NONE};
     struct dn_err err = {0};
-    int64_t n_gpus;
     int rc;
 
-    if (!site)
+    if (!dn_options_site (given, NULL))
         return given->exit_code;
-    rc = collect (site, given, &finding, &n_gpus, &err);
+    finding.site = given->site;
+    rc = collect (given, &finding, &err);
     if (rc != DN_EXIT_DONE)
         return rc;
-    if (derive (site, n_gpus, &finding, &err) < 0)
+    if (derive (&finding, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    rc = given->json ? print_json (site, &finding) : print_text (site, &finding);
+    rc = given->json ? print_json (&finding) : print_text (&finding);
     if (rc == DN_EXIT_DONE && finding.metadata != DN_METADATA_GIVEN)
         rc = DN_EXIT_ABSTAINED;
     return rc;

@@ -333,20 +333,19 @@ static int print_names (struct dn_options *given,
                         void (*print) (const struct dn_site *site, const char *who))
 {
     const char *slash = strchr (given->args[0], '/');
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     struct dn_problems problems = {.report = ignore};
     struct dn_load_context context = {.problems = &problems};
     struct dn_err err = {0};
 
     alarm (NAMES_SECONDS);
     given->paths.model = DN_SITE_NONE;
-    site = dn_load_site (&given->paths, &context, &err);
-    if (!site) {
+    given->site = dn_load_site (&given->paths, &context, &err);
+    if (!given->site) {
         given->paths.conf = NULL;
-        site = dn_load_site (&given->paths, &context, &err);
+        given->site = dn_load_site (&given->paths, &context, &err);
     }
-    if (site)
-        print (site, slash ? slash + 1 : "");
+    if (given->site)
+        print (given->site, slash ? slash + 1 : "");
     return DN_EXIT_DONE;
 }
 

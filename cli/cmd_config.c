@@ -733,7 +733,7 @@ static void find_dropped (const char *conf,
 static int check_config (struct dn_options *given, const char *settings)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
+    const struct dn_site *site;
     const char *conf = given->paths.conf;
     struct findings findings = {NULL, "", 0};
     struct findings doubts = {NULL, "warning: ", 0};
@@ -746,9 +746,9 @@ static int check_config (struct dn_options *given, const char *settings)
         findings.array = dn_json_add_array (json, "errors");
         doubts.array = dn_json_add_array (json, "warnings");
     }
-    site = dn_options_site_with (given, settings, &problems);
-    if (!site)
+    if (!dn_options_site_with (given, settings, &problems))
         return given->exit_code;
+    site = given->site;
     if (findings.n == 0)
         find_contradictions (conf, site, &problems, &warnings);
     if (findings.array && site->bundle_err.code != DN_E_NONE)
@@ -913,7 +913,6 @@ static int show (const struct call *call, const struct dn_site *site)
 
 static int run (struct dn_options *given)
 {
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     struct call call = {.given = given,
                         .submitter = {.user_id = DN_UNSET, .group_id = DN_UNSET}};
 
@@ -921,11 +920,10 @@ static int run (struct dn_options *given)
         return given->exit_code;
     if (call.check)
         return check_config (given, call.settings.text);
-    site = dn_options_site (given, call.settings.text);
-    if (!site)
+    if (!dn_options_site (given, call.settings.text))
         return given->exit_code;
-    return call.discovers ? discover (site, call.snapshot, given->json)
-                          : show (&call, site);
+    return call.discovers ? discover (given->site, call.snapshot, given->json)
+                          : show (&call, given->site);
 }
 
 const struct dn_command dn_cmd_config = {

@@ -84,39 +84,48 @@ static const struct dn_device *find_device (const struct dn_catalogue *catalogue
     return NULL;
 }
 
-static int find_subject (const struct dn_site *site,
-                         struct dn_described *described,
-                         struct dn_subject *subject,
-                         struct dn_err *err)
-{
-    subject->spec = described->sidecar.spec;
-    subject->layers = described->sidecar.layers;
-    described->sidecar.layers = (struct dn_layers){.n = 0};
-    return dn_subject_build (site, DN_UNSET, subject, err);
-}
+struct call {
+    const struct dn_site *site;
+    const char *out;
+    const char *dir; /* NULL: that of the site */
+    /* of a program */
+    char *const *argv; /* NULL: a job or a script */
+    const char *given; /* metadata, which hold; NULL: none */
+    int64_t steps;
+    int64_t seconds;
+    struct dn_gpus_wanted wanted;
+    double cores; /* that it kept busy */
+    struct known_run known;
+    /* what is described */
+    char job[DN_NAME_MAX]; /* as a number; "" a program */
+    char name[DN_NAME_MAX];
+    char found[DN_NAME_MAX]; /* the number of its newest record */
+    char shown[DN_NAME_MAX]; /* as the user knows it: 12_3 */
+    int64_t submit_s;
+    uid_t owner;
+    char
+        recorded[DN_RECORD_MAX + 1]; /* as the job described itself at its submission */
+    struct dn_described described;
+};
 
 /* The GPUs of the table; of a site's, the measured device is one. */
-static int find_gpus (const struct dn_site *site,
-                      const struct dn_gpus_wanted *wanted,
-                      struct known_run *known,
-                      struct dn_err *err)
+static int find_gpus (struct call *call, struct dn_err *err)
 {
     dn_cleanup (dn_seen_free) struct dn_seen seen;
-    const struct dn_cluster *cluster;
+    struct known_run *known = &call->known;
 
-    dn_seen_read (&seen, site, NULL);
-    cluster = dn_seen_cluster (&seen);
-    if (dn_site_gpus_find (site, cluster, wanted, &known->gpus, err) < 0)
+    dn_seen_read (&seen, call->site, NULL);
+    known->gpus.site = call->site;
+    known->gpus.cluster = dn_seen_cluster (&seen);
+    if (dn_site_gpus_find (&known->gpus, &call->wanted, err) < 0)
         return -1;
-    if (wanted->n_names == 0)
-        dn_site_gpus_add (&known->gpus, site, cluster, known->device);
+    if (call->wanted.n_names == 0)
+        dn_site_gpus_add (&known->gpus, known->device);
     return 0;
 }
 
 /* The model's predictions for all GPUs, and for the measured device behind them. */
-static int predict (const struct dn_site *site,
-                    struct known_run *known,
-                    struct dn_err *err)
+static int predict (struct known_run *known, struct dn_err *err)
 {
     const struct dn_device *devices[DN_DEVICES_MAX + 1];
     int n = known->gpus.n;
@@ -127,8 +136,7 @@ static int predict (const struct dn_site *site,
     known->estimates = calloc ((size_t) n + 1, sizeof (*known->estimates));
     if (!known->estimates)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    return dn_subject_predict (
-        site, &known->subject, devices, n + 1, known->estimates, err);
+    return dn_subject_predict (&known->subject, devices, n + 1, known->estimates, err);
 }
 
 /* The run as if it had been finished: all its steps take as long as those measured. */
@@ -186,17 +194,6 @@ static void make_past (const struct dn_capture *capture,
                                         .known = &past->known};
 }
 
-/* The law of a step there; on the measured device it is as measured. */
-static struct dn_range step_of (double step_s,
-                                bool here,
-                                const struct dn_setting *measured,
-                                const struct dn_setting *wanted)
-{
-    if (here)
-        return (struct dn_range){.p50 = step_s};
-    return dn_translate_step (step_s, measured, wanted);
-}
-
 /* Correct the model's prediction for a device by the run. */
 static void learn (const struct past *past,
                    const struct dn_capture *capture,
@@ -210,7 +207,8 @@ static void learn (const struct past *past,
     bool here = estimate->device == own->device;
     const char *type = here ? types[0] : "";
     struct dn_learned_source source = dn_learned_source_of (&past->learner, type);
-    struct dn_range step_s;
+    /* the law of a step; on the measured device it is as measured */
+    struct dn_range step_s = {.p50 = capture->step_ms / 1000};
 
     if (!here && !dn_device_runs_arch (estimate->device, capture->arch))
         estimate->supported = estimate->fits = false;
@@ -220,41 +218,42 @@ static void learn (const struct past *past,
     if (!here)
         source.measured = measured;
     dn_learned_known (&past->learner, &source, type, estimate);
-    step_s = step_of (capture->step_ms / 1000, here, &measured, &wanted);
+    if (!here)
+        step_s = dn_translate_step (step_s.p50, &measured, &wanted);
     if (step_s.p50 <= 0)
         return;
     estimate->step_s = step_s;
     estimate->samples_per_s = (double) past->spec.global_batch / step_s.p50;
 }
 
-/* Predict the run; the network of 'described' moves to it. -1 with 'err', and nothing
- * is predicted. Freed with free_run ().
+/* Predict the run; the network of what is described moves to it. -1 with 'err', and
+ * nothing is predicted.
  */
-static int find_run (const struct dn_site *site,
-                     struct dn_described *described,
-                     double cores,
-                     const struct dn_gpus_wanted *wanted,
-                     struct known_run *known,
-                     struct dn_err *err)
+static int find_run (struct call *call, struct dn_err *err)
 {
+    struct dn_described *described = &call->described;
     const struct dn_capture *capture = &described->capture;
+    struct known_run *known = &call->known;
     struct past past;
 
-    memset (known, 0, sizeof (*known));
     if (!(capture->step_ms > 0) || capture->steps_measured <= 0)
         return dn_err_set (err, DN_E_RANGE, "no step was measured");
     known->steps = capture->steps_measured;
-    known->device = find_device (&site->catalogue, capture, err);
-    if (!known->device || find_subject (site, described, &known->subject, err) < 0
-        || find_gpus (site, wanted, known, err) < 0 || predict (site, known, err) < 0) {
+    known->device = find_device (&call->site->catalogue, capture, err);
+    known->subject.spec = described->sidecar.spec;
+    known->subject.layers = described->sidecar.layers;
+    described->sidecar.layers = (struct dn_layers){.n = 0};
+    if (!known->device
+        || dn_subject_build (call->site, DN_UNSET, &known->subject, err) < 0
+        || find_gpus (call, err) < 0 || predict (known, err) < 0) {
         known->device = NULL;
         return -1;
     }
-    make_past (capture, cores, known, &past);
+    make_past (capture, call->cores, known, &past);
     for (int i = 0; i < known->gpus.n; i++) {
         learn (&past, capture, &known->estimates[known->gpus.n], &known->estimates[i]);
         known->runs[i] = dn_site_gpus_run (
-            site, &known->subject, &known->gpus.list[i], &known->estimates[i]);
+            &known->subject, &known->gpus.list[i], &known->estimates[i]);
     }
     return 0;
 }
@@ -293,43 +292,11 @@ static void add_run_json (struct json_object *to, const struct known_run *known)
         known->device ? dn_show_assumed_json (&subject->spec, &subject->graph) : NULL);
 }
 
-/* NULL-safe. */
-static void free_run (struct known_run *known)
-{
-    if (!known)
-        return;
-    dn_subject_free (&known->subject);
-    free (known->estimates);
-    memset (known, 0, sizeof (*known));
-}
-
-struct call {
-    const char *out;
-    const char *dir; /* NULL: that of the site */
-    /* of a program */
-    char *const *argv; /* NULL: a job or a script */
-    const char *given; /* metadata, which hold; NULL: none */
-    int64_t steps;
-    int64_t seconds;
-    struct dn_gpus_wanted wanted;
-    double cores; /* that it kept busy */
-    struct known_run known;
-    /* what is described */
-    char job[DN_NAME_MAX]; /* as a number; "" a program */
-    char name[DN_NAME_MAX];
-    char found[DN_NAME_MAX]; /* the number of its newest record */
-    char shown[DN_NAME_MAX]; /* as the user knows it: 12_3 */
-    int64_t submit_s;
-    uid_t owner;
-    char
-        recorded[DN_RECORD_MAX + 1]; /* as the job described itself at its submission */
-    struct dn_described described;
-};
-
 static void free_call (struct call *call)
 {
     dn_described_free (&call->described);
-    free_run (&call->known);
+    dn_subject_free (&call->known.subject);
+    free (call->known.estimates);
 }
 
 static const struct dn_option options[] = {
@@ -362,23 +329,18 @@ static const struct dn_option options[] = {
 
 /* --- output ----------------------------------------------------------------------- */
 
-static const char *or_null (const char *text)
-{
-    return text[0] != '\0' ? text : NULL;
-}
-
 static void print_json (const struct call *call, const char *spec)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     const struct dn_capture *c = &call->described.capture;
 
-    dn_json_add_text (json, "job", or_null (call->job));
-    dn_json_add_text (json, "spec", or_null (spec));
-    dn_json_add_text (json, "framework", or_null (c->framework));
-    dn_json_add_text (json, "version", or_null (c->version));
-    dn_json_add_text (json, "cuda", or_null (c->cuda));
-    dn_json_add_text (json, "kernels", or_null (c->arch));
-    dn_json_add_text (json, "device", or_null (c->device));
+    dn_json_add_name (json, "job", call->job);
+    dn_json_add_name (json, "spec", spec);
+    dn_json_add_name (json, "framework", c->framework);
+    dn_json_add_name (json, "version", c->version);
+    dn_json_add_name (json, "cuda", c->cuda);
+    dn_json_add_name (json, "kernels", c->arch);
+    dn_json_add_name (json, "device", c->device);
     dn_json_add_count (json, "gpus_seen", c->gpus_seen);
     dn_json_add_count (json, "gpus_used", c->gpus_used);
     dn_json_add_signed (json, "start_up_s", c->start_up_s);
@@ -439,21 +401,7 @@ static void print_text (const struct call *call, const char *spec)
     print_line (call, spec);
 }
 
-/* Of a program that describes what it trains, the prediction of its whole run. */
-static void forecast (const struct dn_site *site, struct call *call)
-{
-    struct dn_err err = {0};
-
-    if (call->argv
-        && find_run (
-               site, &call->described, call->cores, &call->wanted, &call->known, &err)
-               < 0)
-        dn_complain ("the whole run cannot be predicted: %s", err.text);
-}
-
-static int put (const struct dn_site *site,
-                struct call *call,
-                const struct dn_options *given)
+static int put (struct call *call, const struct dn_options *given)
 {
     const struct dn_described *d = &call->described;
     char spec[DN_METADATA_MAX] = "";
@@ -474,7 +422,9 @@ static int put (const struct dn_site *site,
         return dn_fail (DN_EXIT_DATA, &err);
     if (!given->json)
         print_text (call, spec);
-    forecast (site, call);
+    /* of a program that describes what it trains, the prediction of its whole run */
+    if (call->argv && find_run (call, &err) < 0)
+        dn_complain ("the whole run cannot be predicted: %s", err.text);
     if (given->json)
         print_json (call, spec);
     else if (call->known.device)
@@ -571,12 +521,12 @@ static int take_captured (void *to, const struct dn_finished *job)
 
 /* What dnnestd has kept of a job whose file is gone, for those who may read its store.
  */
-static bool find_captured (const struct dn_site *site, struct call *call)
+static bool find_captured (struct call *call)
 {
     dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
     struct dn_store_filter filter = dn_store_all ();
     char usual[PATH_MAX];
-    const char *path = dn_site_store_path (site, NULL, usual);
+    const char *path = dn_site_store_path (call->site, NULL, usual);
 
     filter.job = call->shown;
     store = dn_site_store_open (&path, NULL, NULL);
@@ -584,9 +534,7 @@ static bool find_captured (const struct dn_site *site, struct call *call)
            && call->described.capture.time_s > 0;
 }
 
-static int describe_job (const struct dn_site *site,
-                         struct call *call,
-                         const char *given)
+static int describe_job (struct call *call, const char *given)
 {
     struct dn_err err = {0};
 
@@ -597,7 +545,7 @@ static int describe_job (const struct dn_site *site,
         && dn_described_read (call->dir, call->job, call->owner, &call->described, &err)
                == 0)
         return DN_EXIT_DONE;
-    if (find_captured (site, call) || call->recorded[0] != '\0')
+    if (find_captured (call) || call->recorded[0] != '\0')
         return DN_EXIT_DONE;
     if (err.code == DN_E_NONE)
         return DN_EXIT_DONE; /* put () says it */
@@ -655,26 +603,26 @@ static int add_given (const struct call *call, struct dn_spec *spec, struct dn_e
 }
 
 /* Check before it runs what is needed after. Return an enum dn_exit. */
-static int check_call (const struct dn_site *site, const struct call *call)
+static int check_call (const struct call *call)
 {
     struct dn_spec spec = dn_spec_empty ();
     struct dn_err err = {0};
 
     for (int i = 0; i < call->wanted.n_names; i++)
-        if (!dn_subject_device (site, call->wanted.names[i], &err))
+        if (!dn_subject_device (call->site, call->wanted.names[i], &err))
             return dn_fail (DN_EXIT_USAGE, &err);
     return add_given (call, &spec, &err) < 0 ? dn_fail (DN_EXIT_USAGE, &err)
                                              : DN_EXIT_DONE;
 }
 
-static int describe_program (const struct dn_site *site, struct call *call)
+static int describe_program (struct call *call)
 {
     dn_cleanup (dn_described_remove) struct dn_described_place place = {.dir = ""};
-    const char *python_dir = dn_site_python_dir (site);
+    const char *python_dir = dn_site_python_dir (call->site);
     char hook_dir[PATH_MAX];
     struct dn_program_run run;
     struct dn_err err = {0};
-    int rc = check_call (site, call);
+    int rc = check_call (call);
 
     if (rc != DN_EXIT_DONE)
         return rc;
@@ -722,7 +670,6 @@ static void cut (struct dn_options *given, struct call *call)
 
 static int run (struct dn_options *given)
 {
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (free_call) struct call call = {.steps = 30, .seconds = 600};
     int rc;
 
@@ -733,15 +680,14 @@ static int run (struct dn_options *given)
     rc = check_options (given, &call);
     if (rc != DN_EXIT_DONE)
         return rc;
-    site = dn_options_site (given, NULL);
-    if (!site)
+    if (!dn_options_site (given, NULL))
         return given->exit_code;
-    if (!call.dir)
-        call.dir = or_null (site->progress_dir);
+    call.site = given->site;
+    if (!call.dir && given->site->progress_dir[0] != '\0')
+        call.dir = given->site->progress_dir;
     call.given = call.argv && given->n_args > 0 ? given->args[0] : NULL;
-    rc = call.argv ? describe_program (site, &call)
-                   : describe_job (site, &call, given->args[0]);
-    return rc == DN_EXIT_DONE ? put (site, &call, given) : rc;
+    rc = call.argv ? describe_program (&call) : describe_job (&call, given->args[0]);
+    return rc == DN_EXIT_DONE ? put (&call, given) : rc;
 }
 
 const struct dn_command dn_cmd_describe = {

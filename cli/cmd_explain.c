@@ -161,13 +161,12 @@ static void merge_tops (struct anatomy *anatomy)
 /* Predict 'subject' on 'device' and split the step into its parts. -1 if out of memory.
  * The caller frees it with free_anatomy ().
  */
-static int find_anatomy (const struct dn_site *site,
-                         const struct dn_subject *subject,
+static int find_anatomy (const struct dn_subject *subject,
                          const struct dn_device *device,
                          struct anatomy *anatomy,
                          struct dn_err *err)
 {
-    const struct dn_case c = dn_subject_case (site, subject, device, 0);
+    const struct dn_case c = dn_subject_case (subject, device, 0);
     const struct dn_graph *graph = &subject->graph;
     size_t n_ops = (size_t) graph->n_ops;
     dn_cleanup (dn_free_ptr) struct dn_op_time *times =
@@ -178,7 +177,7 @@ static int find_anatomy (const struct dn_site *site,
     if (!times || !anatomy->tops)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     anatomy->subject = subject;
-    if (dn_subject_predict (site, subject, &device, 1, &anatomy->estimate, err) < 0)
+    if (dn_subject_predict (subject, &device, 1, &anatomy->estimate, err) < 0)
         return -1;
     dn_whitebox_operators (&c, times);
     anatomy->bottleneck = dn_step_bottleneck (&anatomy->estimate, times, graph->n_ops);
@@ -194,14 +193,9 @@ static int find_anatomy (const struct dn_site *site,
     return 0;
 }
 
-/* NULL-safe. */
 static void free_anatomy (struct anatomy *anatomy)
 {
-    if (!anatomy)
-        return;
     free (anatomy->tops);
-    anatomy->tops = NULL;
-    anatomy->n_tops = 0;
 }
 
 static double share (double part, double whole)
@@ -289,14 +283,13 @@ static void add_tops (struct json_object *json,
     }
 }
 
-static void print_json (const struct dn_site *site,
-                        const struct dn_site_gpu *gpu,
+static void print_json (const struct dn_site_gpu *gpu,
                         const struct anatomy *anatomy,
                         int64_t top)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     const struct dn_subject *subject = anatomy->subject;
-    struct dn_forecast best = dn_site_gpus_run (site, subject, gpu, &anatomy->estimate);
+    struct dn_forecast best = dn_site_gpus_run (subject, gpu, &anatomy->estimate);
 
     json_object_object_add (json, "spec", dn_show_spec_json (&subject->spec));
     json_object_object_add (json, "model", dn_show_model_json (&subject->graph));
@@ -304,9 +297,8 @@ static void print_json (const struct dn_site *site,
         json, "candidate", dn_show_run_json (&best, &subject->spec));
     json_object_object_add (
         json, "unread", dn_show_keys_json (anatomy->estimate.unread));
-    dn_remedies_add_json (json, site, subject, &best, &best);
-    json_object_object_add (
-        json, "assumed", dn_effects_json (site, subject, gpu->device));
+    dn_remedies_add_json (json, subject, &best, &best);
+    json_object_object_add (json, "assumed", dn_effects_json (subject, gpu->device));
     dn_json_add_text (json, "bound_by", bound_text (anatomy->bottleneck));
     dn_json_add_real (json, "site_factor", anatomy->estimate.site);
     add_stages (json, &anatomy->estimate);
@@ -323,16 +315,6 @@ static void add_share (struct dn_grid *grid, double part, double whole)
 static void add_ms (struct dn_grid *grid, double seconds)
 {
     dn_grid_add (grid, "%s", dn_show_real (seconds * 1000, 2).text);
-}
-
-/* Print the correction that was fitted to the site's own runs, if there is one. */
-static void print_site (const struct dn_estimate *estimate)
-{
-    if (fabs (estimate->site - 1) < 5e-4)
-        return;
-    printf ("By the site's own runs a step takes %s times as long as by the white box\n"
-            "alone.\n",
-            dn_show_real (estimate->site, 3).text);
 }
 
 static int print_stages (const struct anatomy *anatomy)
@@ -353,20 +335,17 @@ static int print_stages (const struct anatomy *anatomy)
 }
 
 /* Where it is not sure that the run fits: what would; and what was assumed. */
-static int print_fit (const struct dn_site *site,
-                      const struct dn_site_gpu *gpu,
-                      const struct anatomy *anatomy)
+static int print_fit (const struct dn_site_gpu *gpu, const struct anatomy *anatomy)
 {
     const struct dn_estimate *estimate = &anatomy->estimate;
-    const struct dn_forecast run =
-        dn_site_gpus_run (site, anatomy->subject, gpu, estimate);
+    const struct dn_forecast run = dn_site_gpus_run (anatomy->subject, gpu, estimate);
 
     if (!dn_estimate_surely_fits (estimate))
         printf (estimate->fits ? "Perhaps this does not fit.\n"
                                : "This does not fit.\n");
-    dn_remedies_print (site, anatomy->subject, &run, 1);
+    dn_remedies_print (anatomy->subject, &run, 1);
     printf ("\n");
-    return dn_effects_print (site, anatomy->subject, gpu->name, gpu->device);
+    return dn_effects_print (anatomy->subject, gpu->name, gpu->device);
 }
 
 static int print_memory (const struct dn_estimate *estimate)
@@ -456,8 +435,7 @@ static int print_tops (const struct anatomy *anatomy, int64_t top)
     return dn_grid_print (&grid);
 }
 
-static int print_text (const struct dn_site *site,
-                       const struct dn_site_gpu *gpu,
+static int print_text (const struct dn_site_gpu *gpu,
                        const struct anatomy *anatomy,
                        int64_t top)
 {
@@ -470,12 +448,15 @@ static int print_text (const struct dn_site *site,
                      anatomy->estimate.device->name);
         return DN_EXIT_ABSTAINED;
     }
-    print_site (&anatomy->estimate);
+    if (fabs (anatomy->estimate.site - 1) >= 5e-4)
+        printf ("By the site's own runs a step takes %s times as long as by the white "
+                "box\nalone.\n",
+                dn_show_real (anatomy->estimate.site, 3).text);
     exit_code = print_stages (anatomy);
     if (exit_code == DN_EXIT_DONE)
         exit_code = print_memory (&anatomy->estimate);
     if (exit_code == DN_EXIT_DONE)
-        exit_code = print_fit (site, gpu, anatomy);
+        exit_code = print_fit (gpu, anatomy);
     if (exit_code == DN_EXIT_DONE)
         exit_code = print_kinds (anatomy);
     return exit_code == DN_EXIT_DONE ? print_tops (anatomy, top) : exit_code;
@@ -486,32 +467,30 @@ static int run (struct dn_options *given)
     struct call call = {.top = TOP_USUAL, .user = DN_UNSET};
     struct dn_err err = {0};
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (free_anatomy) struct anatomy anatomy = {.tops = NULL};
     dn_cleanup (dn_seen_free) struct dn_seen seen = {.content = {NULL}};
-    struct dn_site_gpu gpu;
+    struct dn_site_gpus gpus = {.n = 0};
 
-    if (!dn_options_all (given, &call, 1, -1))
+    if (!dn_options_all (given, &call, 1, -1) || !dn_options_site (given, NULL))
         return given->exit_code;
-    site = dn_options_site (given, NULL);
-    if (!site)
-        return given->exit_code;
-    if (!call.gpu && dn_usual_device (site))
-        call.gpu = dn_usual_device (site)->name;
+    if (!call.gpu && dn_usual_device (given->site))
+        call.gpu = dn_usual_device (given->site)->name;
     if (!call.gpu)
         return dn_options_misuse (given, "--gpu=NAME is missing");
-    dn_seen_read (&seen, site, NULL);
-    if (dn_site_gpu_find (site, dn_seen_cluster (&seen), call.gpu, &gpu, &err) < 0)
+    dn_seen_read (&seen, given->site, NULL);
+    gpus.site = given->site;
+    gpus.cluster = dn_seen_cluster (&seen);
+    if (dn_site_gpus_add_name (&gpus, call.gpu, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    if (dn_subject_read (site, given->args, given->n_args, &subject, &err) < 0)
+    if (dn_subject_read (given->site, given->args, given->n_args, &subject, &err) < 0)
         return dn_subject_fail (&err);
     if (call.user != DN_UNSET)
         subject.user = call.user;
-    if (find_anatomy (site, &subject, gpu.device, &anatomy, &err) < 0)
+    if (find_anatomy (&subject, gpus.devices[0], &anatomy, &err) < 0)
         return dn_fail (DN_EXIT_BUG, &err);
     if (!given->json)
-        return print_text (site, &gpu, &anatomy, call.top);
-    print_json (site, &gpu, &anatomy, call.top);
+        return print_text (gpus.list, &anatomy, call.top);
+    print_json (gpus.list, &anatomy, call.top);
     return anatomy.estimate.supported ? DN_EXIT_DONE : DN_EXIT_ABSTAINED;
 }
 

@@ -21,19 +21,21 @@ static const struct dn_option options[] = {
 };
 
 /* The sidecar of a config.json has keys only, which 'keys' (may be NULL) override. */
-static int import_config (struct dn_options *given, const char *out)
+static int run (struct dn_options *given)
 {
+    struct call call = {.out = NULL};
     dn_cleanup (dn_sidecar_free) struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
     dn_cleanup (dn_free_ptr) char *text = NULL;
     dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
     dn_cleanup (dn_json_free) struct json_object *document = NULL;
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = dn_options_site (given, NULL);
-    const char *path = given->args[0][0] == '@' ? given->args[0] + 1 : given->args[0];
-    const char *keys = given->n_args > 1 ? given->args[1] : NULL;
+    const char *path;
+    const char *keys;
     struct dn_err err = {0};
 
-    if (!site)
+    if (!dn_options_all (given, &call, 1, 2) || !dn_options_site (given, NULL))
         return given->exit_code;
+    path = given->args[0][0] == '@' ? given->args[0] + 1 : given->args[0];
+    keys = given->n_args > 1 ? given->args[1] : NULL;
     if (dn_read_input (path, &text, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if (dn_hf_config_read (dn_span_of (text), &sidecar.spec, &err) < 0) {
@@ -42,27 +44,18 @@ static int import_config (struct dn_options *given, const char *out)
     }
     if (keys && dn_spec_read (dn_span_of (keys), &sidecar.spec, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    if (dn_graph_build (&site->networks, &sidecar.spec, &graph, &err) < 0
-        || dn_sidecar_put (&sidecar, out, &err) < 0)
+    if (dn_graph_build (&given->site->networks, &sidecar.spec, &graph, &err) < 0
+        || dn_sidecar_put (&sidecar, call.out, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    if (out && given->json) {
+    if (call.out && given->json) {
         document = json_object_new_object ();
         json_object_object_add (document, "spec", dn_show_spec_json (&sidecar.spec));
         dn_json_add_real (document, "params", graph.params);
         dn_json_print (document);
-    } else if (out) {
+    } else if (call.out) {
         printf ("%s: %s parameters\n", graph.name, dn_show_count (graph.params).text);
     }
     return DN_EXIT_DONE;
-}
-
-static int run (struct dn_options *given)
-{
-    struct call call = {.out = NULL};
-
-    if (!dn_options_all (given, &call, 1, 2))
-        return given->exit_code;
-    return import_config (given, call.out);
 }
 
 const struct dn_command dn_cmd_import = {

@@ -103,7 +103,6 @@ static int roll_back (const struct call *call)
 
 static int run (struct dn_options *given)
 {
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     struct call call = {.rollback = false};
     struct dn_learned learned;
     struct dn_err err = {0};
@@ -118,10 +117,9 @@ static int run (struct dn_options *given)
     call.learning.asked = !call.paced;
     call.learning.db = call.db ? dn_options_absolute (db, call.db) : NULL;
     call.learning.out = call.out ? dn_options_absolute (out, call.out) : NULL;
-    site = dn_options_site (given, NULL);
-    if (!site)
+    if (!dn_options_site (given, NULL))
         return given->exit_code;
-    call.learning.site = site;
+    call.learning.site = given->site;
     call.learning.now_s = (int64_t) time (NULL);
     if (call.rollback)
         return roll_back (&call);

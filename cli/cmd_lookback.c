@@ -203,18 +203,11 @@ static int read_nodes_now (struct dn_sim *sim, const char *text, struct dn_err *
     return 0;
 }
 
-/* Ask sinfo. */
-static int ask_nodes (struct dn_sim *sim, struct dn_err *err)
-{
-    char *argv[] = {"sinfo", "-hN", "-o", "%N|%c|%m|%G", NULL};
-    dn_cleanup (dn_free_ptr) char *text = dn_child_output (argv, true, err);
-
-    return text ? read_nodes_now (sim, text, err) : -1;
-}
-
-/* The nodes: without them there is no queue. */
+/* The nodes, of which sinfo is asked: without them there is no queue. */
 static int read_nodes (struct call *call, struct dn_err *err)
 {
+    char *argv[] = {"sinfo", "-hN", "-o", "%N|%c|%m|%G", NULL};
+    dn_cleanup (dn_free_ptr) char *text = NULL;
     struct dn_replay_queue *queue = &call->lookback.queue;
     struct dn_err problem = {0};
 
@@ -222,7 +215,8 @@ static int read_nodes (struct call *call, struct dn_err *err)
         return dn_replay_queue_nodes (queue, call->nodes, err);
     if (call->source.table || call->source.sacct)
         return 0;
-    if (ask_nodes (&queue->sim, &problem) < 0)
+    text = dn_child_output (argv, true, &problem);
+    if (!text || read_nodes_now (&queue->sim, text, &problem) < 0)
         dn_complain ("note: %s", problem.text);
     return 0;
 }
@@ -250,18 +244,14 @@ static int read_jobs (struct call *call, struct dn_err *err)
 
 static int run (struct dn_options *given)
 {
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (free_call) struct call call = {.given = given};
     struct dn_err err = {0};
     int rc;
 
-    if (take_options (&call) < 0)
-        return given->exit_code;
-    site = dn_options_site (given, call.settings.text);
-    if (!site)
+    if (take_options (&call) < 0 || !dn_options_site (given, call.settings.text))
         return given->exit_code;
     if (read_jobs (&call, &err) < 0 || read_nodes (&call, &err) < 0
-        || dn_lookback_run (&call.lookback, site, &err) < 0)
+        || dn_lookback_run (&call.lookback, given->site, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if ((call.html
          && dn_lookback_html (&call.lookback, call.names, call.html, &err) < 0)

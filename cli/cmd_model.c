@@ -112,7 +112,6 @@ static int verify (const struct shown *shown, bool json)
 static int run (struct dn_options *given)
 {
     dn_cleanup (free_shown) struct shown shown = {.dir = NULL};
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     struct dn_err err = {0};
     bool shows;
 
@@ -126,14 +125,13 @@ static int run (struct dn_options *given)
             dn_quote (given->args[0], strlen (given->args[0])).text);
     if (given->n_args > 1)
         dn_options_model (given, given->args[1]);
-    site = dn_options_site (given, NULL);
-    if (!site)
+    if (!dn_options_site (given, NULL))
         return given->exit_code;
-    if (strcmp (site->bundle_dir, DN_SITE_NONE) == 0) {
+    if (strcmp (given->site->bundle_dir, DN_SITE_NONE) == 0) {
         dn_complain ("no bundle is in use: Bundle=none");
         return DN_EXIT_ABSTAINED;
     }
-    shown.dir = site->bundle_dir;
+    shown.dir = given->site->bundle_dir;
     if (load (&shown, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     return shows ? show (&shown, given->json) : verify (&shown, given->json);

@@ -54,9 +54,10 @@ struct batch_row {
 };
 
 struct batches {
-    struct numbers sizes;
-    struct batch_row *rows;     /* owned */
-    struct batch_point *points; /* owned, row after row */
+    struct numbers sizes;            /* none: the powers of two that fit any GPU */
+    const struct dn_site_gpus *gpus; /* borrowed */
+    struct batch_row *rows;          /* owned */
+    struct batch_point *points;      /* owned, row after row */
     int n_rows;
     bool timed; /* the amount of work is known */
 };
@@ -81,9 +82,11 @@ struct combination {
 };
 
 struct front {
+    struct numbers sizes;
+    const struct dn_site_gpus *gpus; /* borrowed */
+    struct front_limits limits;
     struct combination *list; /* owned; by time, those that fit first */
     int n;
-    bool limited; /* there is a budget or a deadline */
 };
 
 /* The largest size that is tried if --batch-sizes has no list. */
@@ -167,23 +170,12 @@ static int64_t rescale (int64_t count, int64_t old_samples, int64_t new_samples)
 /* GPUs of a node where the specification does not say how many there are. */
 #define GPUS_PER_NODE 8
 
-/* Nodes of so many GPUs. */
-static int64_t count_nodes (const struct dn_spec *spec, int64_t gpus)
-{
-    int64_t per_node = spec->nodes > 1 ? spec->gpus / spec->nodes : GPUS_PER_NODE;
-
-    if (gpus == spec->gpus)
-        return spec->nodes;
-    return (gpus + per_node - 1) / per_node;
-}
-
 /* A copy of the subject, which borrows the layers, with another number of GPUs and
  * batch per GPU. Gradient accumulation is unchanged; the number of steps and the
  * evaluation interval are scaled so that the number of samples is the same. Another
  * number of GPUs takes as many to a node as 'subject' has, or eight. Free its graph.
  */
-static int resize (const struct dn_site *site,
-                   const struct dn_subject *subject,
+static int resize (const struct dn_subject *subject,
                    int64_t gpus,
                    int64_t batch,
                    struct dn_subject *out,
@@ -191,25 +183,28 @@ static int resize (const struct dn_site *site,
 {
     struct dn_spec *spec = &out->spec;
     int64_t before = subject->spec.global_batch;
+    int64_t per_node;
 
     *out = *subject;
     memset (&out->graph, 0, sizeof (out->graph));
-    spec->nodes = count_nodes (&subject->spec, gpus);
+    per_node = spec->nodes > 1 ? spec->gpus / spec->nodes : GPUS_PER_NODE;
+    if (gpus != spec->gpus)
+        spec->nodes = (gpus + per_node - 1) / per_node;
     spec->gpus = gpus;
     spec->batch = batch;
     spec->global_batch = DN_UNSET;
-    if (dn_spec_resolve (spec, &site->datasets, DN_UNSET, err) < 0)
+    if (dn_spec_resolve (spec, &subject->site->datasets, DN_UNSET, err) < 0)
         return -1;
     if (spec->steps != DN_UNSET)
         spec->steps = rescale (spec->steps, before, spec->global_batch);
     if (spec->eval_every != DN_UNSET)
         spec->eval_every = rescale (spec->eval_every, before, spec->global_batch);
-    return dn_sidecar_graph (&site->networks, &out->layers, spec, &out->graph, err);
+    return dn_sidecar_graph (
+        &subject->site->networks, &out->layers, spec, &out->graph, err);
 }
 
 /* Predict one size on all devices; 'estimates' has room for them. */
-static int predict_size (const struct dn_site *site,
-                         const struct dn_subject *subject,
+static int predict_size (const struct dn_subject *subject,
                          int at,
                          struct batches *batches,
                          struct dn_estimate *estimates,
@@ -218,12 +213,11 @@ static int predict_size (const struct dn_site *site,
     const struct dn_device *devices[DN_DEVICES_MAX];
     struct dn_subject sized;
 
-    if (resize (site, subject, subject->spec.gpus, batches->sizes.list[at], &sized, err)
-        < 0)
+    if (resize (subject, subject->spec.gpus, batches->sizes.list[at], &sized, err) < 0)
         return -1;
     for (int i = 0; i < batches->n_rows; i++)
         devices[i] = batches->rows[i].gpu->device;
-    if (dn_subject_predict (site, &sized, devices, batches->n_rows, estimates, err) < 0)
+    if (dn_subject_predict (&sized, devices, batches->n_rows, estimates, err) < 0)
         return -1;
     for (int i = 0; i < batches->n_rows; i++) {
         struct batch_row *row = &batches->rows[i];
@@ -269,29 +263,26 @@ static int compare_rows (const void *a, const void *b)
 }
 
 /* Predict 'subject' with each of the sizes instead of its batch on each GPU. The row
- * with the best throughput at the knee comes first. Without sizes, the powers of two
- * that fit any device are used. The number of samples is the same.
+ * with the best throughput at the knee comes first. The number of samples is the same.
  */
-static int predict_batches (const struct dn_site *site,
-                            const struct dn_subject *subject,
-                            const struct numbers *sizes,
-                            const struct dn_site_gpus *gpus,
+static int predict_batches (const struct dn_subject *subject,
                             struct batches *batches,
                             struct dn_err *err)
 {
+    const struct dn_site_gpus *gpus = batches->gpus;
     size_t n_rows = (size_t) gpus->n;
     dn_cleanup (dn_free_ptr) struct dn_estimate *estimates =
         calloc (n_rows, sizeof (*estimates));
 
-    *batches = (struct batches){.sizes = *sizes, .n_rows = gpus->n};
+    batches->n_rows = gpus->n;
     batches->rows = calloc (n_rows, sizeof (*batches->rows));
     if (!estimates || !batches->rows)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     for (int i = 0; i < gpus->n; i++) {
-        const struct dn_case c = dn_subject_case (site, subject, gpus->devices[i], 0);
+        const struct dn_case c = dn_subject_case (subject, gpus->devices[i], 0);
 
         batches->rows[i].gpu = &gpus->list[i];
-        batches->rows[i].largest = dn_policy_largest_batch (&site->rules, &c);
+        batches->rows[i].largest = dn_policy_largest_batch (&subject->site->rules, &c);
         batches->rows[i].may_hold_one = dn_policy_may_hold_one (&c);
     }
     if (batches->sizes.n == 0)
@@ -303,7 +294,7 @@ static int predict_batches (const struct dn_site *site,
     for (int i = 0; i < gpus->n; i++)
         batches->rows[i].points = batches->points + i * batches->sizes.n;
     for (int i = 0; i < batches->sizes.n; i++)
-        if (predict_size (site, subject, i, batches, estimates, err) < 0)
+        if (predict_size (subject, i, batches, estimates, err) < 0)
             return -1;
     for (int i = 0; i < gpus->n; i++)
         batches->rows[i].knee = find_knee (&batches->rows[i], batches->sizes.n);
@@ -510,17 +501,14 @@ static void find_best (struct front *front)
 }
 
 /* All sizes on all devices with one number of GPUs. */
-static int add_count (const struct dn_site *site,
-                      const struct dn_subject *subject,
-                      const struct numbers *sizes,
-                      const struct dn_site_gpus *gpus,
-                      const struct front_limits *limits,
+static int add_count (const struct dn_subject *subject,
                       struct front *front,
                       struct dn_err *err)
 {
-    dn_cleanup (free_batches) struct batches batches = {.n_rows = 0};
+    dn_cleanup (free_batches) struct batches batches = {.sizes = front->sizes,
+                                                        .gpus = front->gpus};
 
-    if (predict_batches (site, subject, sizes, gpus, &batches, err) < 0)
+    if (predict_batches (subject, &batches, err) < 0)
         return -1;
     for (int i = 0; i < batches.n_rows; i++)
         for (int p = 0; p < batches.sizes.n; p++) {
@@ -531,7 +519,7 @@ static int add_count (const struct dn_site *site,
                                       .nodes = subject->spec.nodes,
                                       .batch = batches.sizes.list[p],
                                       .point = batches.rows[i].points[p]};
-            c->within = is_within (c, limits);
+            c->within = is_within (c, &front->limits);
         }
     return 0;
 }
@@ -542,21 +530,17 @@ static int add_count (const struct dn_site *site,
  * has. -1 with 'err': the amount of work is unknown, or a number of GPUs does not go
  * with the specification.
  */
-static int predict_front (const struct dn_site *site,
-                          const struct dn_subject *subject,
+static int predict_front (const struct dn_subject *subject,
                           const struct numbers *counts,
-                          const struct numbers *sizes,
-                          const struct dn_site_gpus *gpus,
-                          const struct front_limits *limits,
                           struct front *front,
                           struct dn_err *err)
 {
-    struct numbers own = {.list = {subject->spec.batch}, .n = 1};
-    const struct numbers *used = sizes->n > 0 ? sizes : &own;
-    size_t most = (size_t) counts->n * (size_t) used->n * (size_t) gpus->n;
     struct dn_reason lacks = {.code = dn_spec_lacks_work (&subject->spec)};
+    size_t most;
 
-    *front = (struct front){.limited = limits->seconds >= 0 || limits->budget >= 0};
+    if (front->sizes.n == 0)
+        front->sizes.list[front->sizes.n++] = subject->spec.batch;
+    most = (size_t) counts->n * (size_t) front->sizes.n * (size_t) front->gpus->n;
     if (lacks.code != DN_REASON_NONE)
         return dn_err_set (err, DN_E_RANGE, "--gpus: %s", dn_reason_text (&lacks).text);
     front->list = calloc (most, sizeof (*front->list));
@@ -566,10 +550,9 @@ static int predict_front (const struct dn_site *site,
         struct dn_subject counted;
         int rc;
 
-        if (resize (site, subject, counts->list[i], subject->spec.batch, &counted, err)
-            < 0)
+        if (resize (subject, counts->list[i], subject->spec.batch, &counted, err) < 0)
             return -1;
-        rc = add_count (site, &counted, used, gpus, limits, front, err);
+        rc = add_count (&counted, front, err);
         dn_graph_free (&counted.graph);
         if (rc < 0)
             return -1;
@@ -628,6 +611,7 @@ static int print_front (const struct front *front)
 {
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
         "GPU|GPUS>|NODES>|BATCH>|TIME likely>|TIME p95>|COST>|SAMPLES/s>|GPU MEMORY>");
+    bool limited = front->limits.seconds >= 0 || front->limits.budget >= 0;
     int n_within = 0;
 
     for (int i = 0; i < front->n; i++) {
@@ -638,14 +622,14 @@ static int print_front (const struct front *front)
     if (n_within == 0) {
         dn_complain ("none of %d combinations fits%s",
                      front->n,
-                     front->limited ? " and is within the limits" : "");
+                     limited ? " and is within the limits" : "");
         return DN_EXIT_ABSTAINED;
     }
     printf ("The best of %d combinations, %d of which %s: no other is both faster and "
             "cheaper\n",
             front->n,
             n_within,
-            front->limited ? "are within the limits" : "fit");
+            limited ? "are within the limits" : "fit");
     return dn_grid_print (&grid);
 }
 
@@ -713,8 +697,7 @@ static int check_options (struct dn_options *given, const struct call *call)
 }
 
 /* Where no batch was given: the run with the largest one of each GPU. */
-static int predict_largest (const struct dn_site *site,
-                            const struct dn_subject *subject,
+static int predict_largest (const struct dn_subject *subject,
                             struct dn_forecast *runs,
                             int n_runs,
                             struct dn_estimate *estimates,
@@ -726,12 +709,11 @@ static int predict_largest (const struct dn_site *site,
 
         if (runs[i].largest_batch < 1 || !runs[i].estimate->supported)
             continue;
-        if (resize (
-                site, subject, subject->spec.gpus, runs[i].largest_batch, &sized, err)
+        if (resize (subject, subject->spec.gpus, runs[i].largest_batch, &sized, err)
             < 0)
             return -1;
         rc = dn_subject_predict (
-            site, &sized, &runs[i].estimate->device, 1, &estimates[i], err);
+            &sized, &runs[i].estimate->device, 1, &estimates[i], err);
         dn_graph_free (&sized.graph);
         if (rc < 0)
             return -1;
@@ -741,13 +723,11 @@ static int predict_largest (const struct dn_site *site,
 }
 
 /* Samples per second of the whole job with so many CPUs per GPU. */
-static double throughput (const struct dn_site *site,
-                          const struct dn_subject *subject,
+static double throughput (const struct dn_subject *subject,
                           const struct dn_forecast *run,
                           double cpus)
 {
-    const struct dn_case c =
-        dn_subject_case (site, subject, run->estimate->device, cpus);
+    const struct dn_case c = dn_subject_case (subject, run->estimate->device, cpus);
 
     return dn_whitebox_throughput (&c);
 }
@@ -759,7 +739,6 @@ static bool has_curve (const struct dn_forecast *run)
 }
 
 static void add_curve (struct json_object *row,
-                       const struct dn_site *site,
                        const struct dn_subject *subject,
                        const struct dn_forecast *run,
                        int64_t n_cpus)
@@ -772,10 +751,10 @@ static void add_curve (struct json_object *row,
         return;
     }
     curve = dn_json_add_array (row, "cpu_curve");
-    plateau = throughput (site, subject, run, CPUS_PLENTY);
+    plateau = throughput (subject, run, CPUS_PLENTY);
     for (int64_t cpus = 1; cpus <= n_cpus; cpus++) {
         struct json_object *point = dn_json_append_object (curve);
-        double rate = throughput (site, subject, run, (double) cpus);
+        double rate = throughput (subject, run, (double) cpus);
 
         dn_json_add_count (point, "cpus_per_gpu", cpus);
         dn_json_add_real (point, "samples_per_s", rate);
@@ -797,8 +776,7 @@ static int pick_columns (int64_t n_cpus, int64_t columns[])
     return n_columns;
 }
 
-static int print_curves (const struct dn_site *site,
-                         const struct dn_subject *subject,
+static int print_curves (const struct dn_subject *subject,
                          const struct dn_forecast *runs,
                          int n_runs,
                          int64_t n_cpus)
@@ -811,11 +789,11 @@ static int print_curves (const struct dn_site *site,
     for (int i = 0; i < n_picked; i++)
         dn_grid_head (&grid, "%" PRId64 ">", picked[i]);
     for (int i = 0; i < n_runs; i++) {
-        double plateau = throughput (site, subject, &runs[i], CPUS_PLENTY);
+        double plateau = throughput (subject, &runs[i], CPUS_PLENTY);
 
         dn_grid_add (&grid, "%s", runs[i].name);
         for (int p = 0; p < n_picked; p++) {
-            double rate = throughput (site, subject, &runs[i], (double) picked[p]);
+            double rate = throughput (subject, &runs[i], (double) picked[p]);
 
             dn_grid_add (
                 &grid,
@@ -826,8 +804,7 @@ static int print_curves (const struct dn_site *site,
     return dn_grid_print (&grid);
 }
 
-static void print_json (const struct dn_site *site,
-                        const struct dn_subject *subject,
+static void print_json (const struct dn_subject *subject,
                         const struct dn_forecast *runs,
                         int n_runs,
                         int64_t n_cpus,
@@ -840,21 +817,23 @@ static void print_json (const struct dn_site *site,
 
     json_object_object_add (json, "spec", dn_show_spec_json (&subject->spec));
     json_object_object_add (json, "model", dn_show_model_json (&subject->graph));
-    dn_json_add_text (json, "model_bundle", site->bundle ? site->bundle->name : NULL);
+    dn_json_add_text (json,
+                      "model_bundle",
+                      subject->site->bundle ? subject->site->bundle->name : NULL);
     candidates = dn_json_add_array (json, "candidates");
     for (int i = 0; i < n_runs; i++) {
         struct json_object *row = dn_show_run_json (&runs[i], &subject->spec);
 
         if (n_cpus > 0)
-            add_curve (row, site, subject, &runs[i], n_cpus);
-        dn_remedies_add_json (row, site, subject, best, &runs[i]);
+            add_curve (row, subject, &runs[i], n_cpus);
+        dn_remedies_add_json (row, subject, best, &runs[i]);
         json_object_array_add (candidates, row);
         /* -Wanalyzer-use-of-uninitialized-value is wrong here: it is set */
         unread = dn_keyset_or (unread, runs[i].estimate->unread);
     }
     json_object_object_add (json, "unread", dn_show_keys_json (unread));
     json_object_object_add (
-        json, "assumed", dn_effects_json (site, subject, best->estimate->device));
+        json, "assumed", dn_effects_json (subject, best->estimate->device));
     if (batches)
         add_batches_json (json, batches);
     dn_json_print (json);
@@ -881,24 +860,21 @@ static int read_subject (const struct dn_site *site,
 }
 
 /* The table of --gpus. */
-static int compare_counts (const struct dn_site *site,
-                           const struct dn_subject *subject,
+static int compare_counts (const struct dn_subject *subject,
                            const struct call *call,
                            const struct dn_site_gpus *gpus,
                            bool json)
 {
-    dn_cleanup (free_front) struct front front = {.n = 0};
+    dn_cleanup (free_front) struct front front = {
+        .sizes = call->sizes, .gpus = gpus, .limits = call->limits};
     dn_cleanup (dn_json_free) struct json_object *document = NULL;
-    struct front_limits limits = call->limits;
     struct dn_err err = {0};
 
-    if (limits.budget < 0)
-        limits.budget = subject->spec.budget;
-    if (limits.seconds < 0)
-        limits.seconds = subject->spec.deadline;
-    if (predict_front (
-            site, subject, &call->counts, &call->sizes, gpus, &limits, &front, &err)
-        < 0)
+    if (front.limits.budget < 0)
+        front.limits.budget = subject->spec.budget;
+    if (front.limits.seconds < 0)
+        front.limits.seconds = subject->spec.deadline;
+    if (predict_front (subject, &call->counts, &front, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (!json) {
         dn_show_model (&subject->graph);
@@ -912,13 +888,13 @@ static int compare_counts (const struct dn_site *site,
     return DN_EXIT_DONE;
 }
 
-static int predict (const struct dn_site *site,
-                    const struct dn_subject *subject,
+static int predict (const struct dn_subject *subject,
                     const struct call *call,
                     const struct dn_site_gpus *gpus,
                     bool json)
 {
-    dn_cleanup (free_batches) struct batches batches = {.n_rows = 0};
+    dn_cleanup (free_batches) struct batches batches = {.sizes = call->sizes,
+                                                        .gpus = gpus};
     dn_cleanup (dn_free_ptr) struct dn_estimate *estimates =
         calloc (2 * DN_DEVICES_MAX, sizeof (*estimates));
     struct dn_forecast runs[DN_DEVICES_MAX];
@@ -929,36 +905,30 @@ static int predict (const struct dn_site *site,
         dn_complain ("out of memory");
         return DN_EXIT_BUG;
     }
-    if (call->sizes.given
-        && predict_batches (site, subject, &call->sizes, gpus, &batches, &err) < 0)
+    if (call->sizes.given && predict_batches (subject, &batches, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    if (dn_site_gpus_predict (site, subject, gpus, runs, estimates, &err) < 0
+    if (dn_site_gpus_predict (subject, gpus, runs, estimates, &err) < 0
         || (subject->open_batch
             && predict_largest (
-                   site, subject, runs, gpus->n, estimates + DN_DEVICES_MAX, &err)
+                   subject, runs, gpus->n, estimates + DN_DEVICES_MAX, &err)
                    < 0))
         return dn_fail (DN_EXIT_DATA, &err);
     if (json) {
-        print_json (site,
-                    subject,
-                    runs,
-                    gpus->n,
-                    call->curve,
-                    call->sizes.given ? &batches : NULL);
+        print_json (
+            subject, runs, gpus->n, call->curve, call->sizes.given ? &batches : NULL);
         return DN_EXIT_DONE;
     }
     dn_show_model (&subject->graph);
     if (call->sizes.given)
         return print_batches (&batches);
     exit_code = dn_show_runs (runs, gpus->n, &subject->spec);
-    dn_remedies_print (site, subject, runs, gpus->n);
+    dn_remedies_print (subject, runs, gpus->n);
     if (exit_code == DN_EXIT_DONE)
-        exit_code =
-            dn_effects_print (site, subject, runs[0].name, runs[0].estimate->device);
+        exit_code = dn_effects_print (subject, runs[0].name, runs[0].estimate->device);
     dn_show_beyond (runs, gpus->n, &subject->spec);
     dn_site_gpus_explain (gpus);
     if (exit_code == DN_EXIT_DONE && call->curve > 0)
-        exit_code = print_curves (site, subject, runs, gpus->n, call->curve);
+        exit_code = print_curves (subject, runs, gpus->n, call->curve);
     return exit_code;
 }
 
@@ -968,31 +938,29 @@ static int run (struct dn_options *given)
                         .limits = {.budget = -1, .seconds = DN_UNSET}};
     struct dn_err err = {0};
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (dn_seen_free) struct dn_seen seen = {.content = {NULL}};
-    struct dn_site_gpus gpus;
+    struct dn_site_gpus gpus = {.n = 0};
     int exit_code;
 
     if (!dn_options_all (given, &call, 1, -1)
-        || check_options (given, &call) != DN_EXIT_DONE)
+        || check_options (given, &call) != DN_EXIT_DONE
+        || !dn_options_site (given, NULL))
         return given->exit_code;
-    site = dn_options_site (given, NULL);
-    if (!site)
-        return given->exit_code;
-    if (read_subject (site, given, &call, &subject, &err) < 0)
+    if (read_subject (given->site, given, &call, &subject, &err) < 0)
         return dn_subject_fail (&err);
     if (call.user != DN_UNSET)
         subject.user = call.user;
     call.wanted.usual = subject.open_batch;
-    exit_code = dn_seen_look (&seen, site, call.snapshot);
+    exit_code = dn_seen_look (&seen, given->site, call.snapshot);
     if (exit_code != DN_EXIT_DONE)
         return exit_code;
-    if (dn_site_gpus_find (site, dn_seen_cluster (&seen), &call.wanted, &gpus, &err)
-        < 0)
+    gpus.site = given->site;
+    gpus.cluster = dn_seen_cluster (&seen);
+    if (dn_site_gpus_find (&gpus, &call.wanted, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (call.counts.n > 0)
-        return compare_counts (site, &subject, &call, &gpus, given->json);
-    return predict (site, &subject, &call, &gpus, given->json);
+        return compare_counts (&subject, &call, &gpus, given->json);
+    return predict (&subject, &call, &gpus, given->json);
 }
 
 const struct dn_command dn_cmd_predict = {

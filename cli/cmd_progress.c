@@ -46,24 +46,19 @@ struct call {
 
 /* --- the file ------------------------------------------------------------------ */
 
-/* Of the tasks of a step only the first one reports. */
-static bool is_first_task (void)
-{
-    const char *task = getenv ("SLURM_PROCID");
-
-    return !task || strcmp (task, "0") == 0;
-}
-
-/* Name the file; "" where there is nothing to write to. */
+/* Name the file; "" where there is nothing to write to: of the tasks of a step only the
+ * first one reports.
+ */
 static void find_file (struct call *call)
 {
     const char *dir = call->dir ? call->dir : getenv (DN_PROGRESS_DIR);
     struct dn_buf buf = dn_buf_on (call->path, sizeof (call->path));
     int64_t id;
     const char *job = getenv ("SLURM_JOB_ID");
+    const char *task = getenv ("SLURM_PROCID");
 
     call->dir = dir;
-    if (!dir || dir[0] == '\0' || !is_first_task () || !job
+    if (!dir || dir[0] == '\0' || (task && strcmp (task, "0") != 0) || !job
         || dn_int_read (dn_span_of (job), "SLURM_JOB_ID", 1, UINT32_MAX, &id, NULL) < 0)
         return;
     snprintf (call->name, sizeof (call->name), "%" PRId64, id);

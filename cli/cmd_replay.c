@@ -350,7 +350,7 @@ static void add_sums (struct json_object *row, const struct dn_replay_sums *sums
 {
     struct json_object *fates;
 
-    dn_json_add_text (row, "gpu", sums->type[0] != '\0' ? sums->type : NULL);
+    dn_json_add_name (row, "gpu", sums->type);
     dn_json_add_count (row, "jobs", sums->jobs);
     fates = dn_json_add_object (row, "fates");
     for (int i = 0; i < DN_N_REPLAY_FATES; i++)
@@ -465,16 +465,12 @@ static int run_call (struct call *call, const struct dn_site *site)
 
 static int run (struct dn_options *given)
 {
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (free_call) struct call call = {.given = given,
                                                .progress = dn_progress_begin ("jobs")};
 
-    if (take_options (&call) < 0)
+    if (take_options (&call) < 0 || !dn_options_site (given, call.settings.text))
         return given->exit_code;
-    site = dn_options_site (given, call.settings.text);
-    if (!site)
-        return given->exit_code;
-    return run_call (&call, site);
+    return run_call (&call, given->site);
 }
 
 const struct dn_command dn_cmd_replay = {

@@ -413,8 +413,8 @@ static int print_json (const struct list *list)
         dn_json_add_signed (to, "of_cpus", share (row->cpu_s, row->cpu_had_s));
         dn_json_add_signed (to, "of_memory", share (row->mem_gb, row->mem_had_gb));
         dn_json_add_count (to, "gpus", row->gpus);
-        dn_json_add_text (to, "gpu", row->gpu[0] != '\0' ? row->gpu : NULL);
-        dn_json_add_text (to, "set", row->changed[0] != '\0' ? row->changed : NULL);
+        dn_json_add_name (to, "gpu", row->gpu);
+        dn_json_add_name (to, "set", row->changed);
     }
     dn_json_print (json);
     return DN_EXIT_DONE;
@@ -460,16 +460,12 @@ static int show (const struct dn_options *given, struct call *call)
 
 static int run (struct dn_options *given)
 {
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (free_call) struct call call = {.filter = dn_store_all ()};
     struct dn_err err = {0};
     char path[PATH_MAX];
 
     call.report.now_s = (int64_t) time (NULL);
-    if (take_options (given, &call) < 0)
-        return given->exit_code;
-    site = dn_options_site (given, NULL);
-    if (!site)
+    if (take_options (given, &call) < 0 || !dn_options_site (given, NULL))
         return given->exit_code;
     if (call.jobs) {
         struct dn_sacct mine = mine_of (&call);
@@ -482,21 +478,21 @@ static int run (struct dn_options *given)
         call.filter.order = DN_STORE_BY_APP;
     }
     call.own = (struct dn_own_runs){.take = take_own, .to = &call};
-    call.report.store = dn_site_store_path (site, call.db, path);
+    call.report.store = dn_site_store_path (given->site, call.db, path);
     call.report.since_s = call.filter.since_s;
     call.report.until_s = call.filter.until_s;
-    call.report.prices = any_price (&site->gpu_types);
-    dn_seen_read (&call.seen, site, NULL);
+    call.report.prices = any_price (&given->site->gpu_types);
+    dn_seen_read (&call.seen, given->site, NULL);
     count_stranded (dn_seen_cluster (&call.seen), &call.report);
-    call.report.rules = &site->rules;
-    call.state_dir = site->state_dir;
+    call.report.rules = &given->site->rules;
+    call.state_dir = given->site->state_dir;
     call.report.freed.cluster = dn_seen_cluster (&call.seen);
     call.report.harm = dn_harm_new ();
-    call.report.sums = dn_sums_new (call.by, price_of, &site->gpu_types);
+    call.report.sums = dn_sums_new (call.by, price_of, &given->site->gpu_types);
     if (call.report.sums)
         call.report.sums->cluster = dn_seen_cluster (&call.seen);
     if (call.report.harm)
-        call.report.harm->cluster = site->cluster;
+        call.report.harm->cluster = given->site->cluster;
     if (!call.report.sums || !call.report.harm)
         dn_err_set (&err, DN_E_NOMEM, "out of memory");
     if (err.code != DN_E_NONE || read_jobs (&call, &err) < 0)

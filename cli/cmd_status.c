@@ -456,11 +456,6 @@ static bool is_fresh (const struct health *health)
 
 /* --- JSON ------------------------------------------------------------------------- */
 
-static const char *or_null (const char *text)
-{
-    return text && text[0] != '\0' ? text : NULL;
-}
-
 /* A time since 1970, or null for never. */
 static void add_time (struct json_object *to, const char *key, int64_t time_s)
 {
@@ -482,8 +477,8 @@ static void add_parts (struct json_object *json, const struct health *health)
             row,
             "age_s",
             part->age_s == DN_UNSET ? NULL : json_object_new_int64 (part->age_s));
-        dn_json_add_text (row, "file", or_null (part->path.text));
-        dn_json_add_text (row, "error", or_null (part->error));
+        dn_json_add_name (row, "file", part->path.text);
+        dn_json_add_name (row, "error", part->error);
         dn_json_add_text (row, "next", part->next);
     }
 }
@@ -506,10 +501,10 @@ static void add_program (struct json_object *json, const struct health *health, 
     add_time (to, "ended", status->ended_s);
     dn_json_add_bool (to, "up", status->up);
     add_time (to, "up_since", status->up_since_s);
-    dn_json_add_text (to, "cluster", or_null (status->cluster));
+    dn_json_add_name (to, "cluster", status->cluster);
     add_time (to, "slurm", status->slurm);
     dn_json_add_bool (to, "soft_time_min", status->soft_time_min);
-    dn_json_add_text (to, "last_error", or_null (status->error));
+    dn_json_add_name (to, "last_error", status->error);
     add_time (to, "error_time", status->error_s);
 }
 
@@ -523,7 +518,7 @@ static void add_tasks (struct json_object *array, const struct dn_daemon_status 
         dn_json_add_count (row, "interval_s", task->interval_s);
         add_time (row, "last", task->last_s);
         dn_json_add_count (row, "took_ms", task->took_ms);
-        dn_json_add_text (row, "error", or_null (task->error));
+        dn_json_add_name (row, "error", task->error);
     }
 }
 
@@ -731,7 +726,6 @@ static const struct dn_option options[] = {
 
 static int run (struct dn_options *given)
 {
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     struct health health;
     struct call call = {.db = NULL};
     int rc = DN_EXIT_DONE;
@@ -740,12 +734,11 @@ static int run (struct dn_options *given)
         return given->exit_code;
     if (call.db && given->n_args == 0)
         return dn_options_misuse (given, "--db needs a JOBID");
-    site = dn_options_site (given, NULL);
-    if (!site)
+    if (!dn_options_site (given, NULL))
         return given->exit_code;
     if (given->n_args == 1)
-        return dn_job_story (site, call.db, given->args[0], given->json);
-    read_health (&health, site, given->paths.conf);
+        return dn_job_story (given->site, call.db, given->args[0], given->json);
+    read_health (&health, given->site, given->paths.conf);
     if (given->json)
         print_json (&health, is_paused (given));
     else

@@ -37,14 +37,6 @@ struct wanted {
     struct dn_model model; /* if one */
 };
 
-static struct wanted wanted_of (const struct dn_networks *networks, const char *pattern)
-{
-    struct wanted wanted = {.pattern = pattern};
-
-    wanted.one = pattern && dn_model_find (networks, pattern, &wanted.model);
-    return wanted;
-}
-
 static bool is_wanted (const char *name,
                        const struct dn_zoo_entry *entry,
                        const struct wanted *wanted)
@@ -54,18 +46,6 @@ static bool is_wanted (const char *name,
     if (wanted->one)
         return strcmp (name, wanted->model.entry.name) == 0;
     return is_like (name, wanted->pattern) || is_like (entry->family, wanted->pattern);
-}
-
-/* The network with nothing but its name given. */
-static int build (const struct dn_networks *networks,
-                  const char *name,
-                  struct dn_graph *graph,
-                  struct dn_err *err)
-{
-    struct dn_spec spec = dn_spec_empty ();
-
-    snprintf (spec.model, sizeof (spec.model), "%s", name);
-    return dn_graph_build (networks, &spec, graph, err);
 }
 
 /* The keys of its sizes: the totals hold for every network. */
@@ -110,25 +90,30 @@ static void add_row (struct dn_grid *grid,
     dn_grid_add (grid, "%s", text);
 }
 
-/* Add the networks that 'pattern' means (NULL: all). Return how many, or -1. */
+/* Add the networks that 'pattern' means (NULL: all), with nothing but their names
+ * given. Return how many, or -1.
+ */
 static int list (const struct dn_networks *networks,
                  const char *pattern,
                  struct json_object *array,
                  struct dn_grid *grid,
                  struct dn_err *err)
 {
-    struct wanted wanted = wanted_of (networks, pattern);
+    struct wanted wanted = {.pattern = pattern};
     const char *name;
     int n = 0;
 
+    wanted.one = pattern && dn_model_find (networks, pattern, &wanted.model);
     for (int i = 0; (name = dn_model_at (networks, i)); i++) {
+        struct dn_spec spec = dn_spec_empty ();
         struct dn_model model;
         struct dn_graph graph;
 
         if (!dn_model_find (networks, name, &model)
             || !is_wanted (name, &model.entry, &wanted))
             continue;
-        if (build (networks, name, &graph, err) < 0)
+        snprintf (spec.model, sizeof (spec.model), "%s", name);
+        if (dn_graph_build (networks, &spec, &graph, err) < 0)
             return -1;
         add_json (array, name, &model.entry, &graph);
         add_row (grid, name, &model.entry, &graph);
@@ -289,7 +274,6 @@ static int run (struct dn_options *given)
 {
     struct call call = {.datasets = false};
     struct dn_err err = {0};
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
     dn_cleanup (dn_grid_free) struct dn_grid grid =
         dn_grid_of ("NETWORK|FAMILY|PARAMETERS>|FLOP/SAMPLE>|KEYS");
@@ -301,18 +285,20 @@ static int run (struct dn_options *given)
     pattern = given->n_args > 0 ? given->args[0] : NULL;
     if (call.file)
         return list_file (call.file, pattern, given->json);
-    site = dn_options_site (given, NULL);
-    if (!site)
+    if (!dn_options_site (given, NULL))
         return given->exit_code;
     if (call.datasets)
-        return list_datasets (&site->datasets, pattern, given->json);
+        return list_datasets (&given->site->datasets, pattern, given->json);
     json = json_object_new_object ();
-    n = list (
-        &site->networks, pattern, dn_json_add_array (json, "networks"), &grid, &err);
+    n = list (&given->site->networks,
+              pattern,
+              dn_json_add_array (json, "networks"),
+              &grid,
+              &err);
     if (n < 0)
         return dn_fail (DN_EXIT_BUG, &err);
     if (pattern && n == 0)
-        return refuse (&site->networks, pattern);
+        return refuse (&given->site->networks, pattern);
     if (!given->json)
         return dn_grid_print (&grid);
     dn_json_print (json);

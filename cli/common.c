@@ -59,6 +59,11 @@ int dn_fail (enum dn_exit code, const struct dn_err *err)
     return err->code == DN_E_NOMEM || err->code == DN_E_BUG ? DN_EXIT_BUG : (int) code;
 }
 
+int dn_err_errno (const char *path, struct dn_err *err)
+{
+    return dn_err_set (err, DN_E_IO, "%s: %s", path, dn_errno_text (errno).text);
+}
+
 /* Is stdout a pipe that no process reads any more, as after "| head"? */
 static bool is_unread (void)
 {
@@ -130,7 +135,7 @@ FILE *dn_open_input (const char *path, struct dn_err *err)
     }
     stream = strcmp (path, "-") == 0 ? stdin : fopen (path, "re");
     if (!stream)
-        dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
+        dn_err_errno (path, err);
     return stream && end && strcmp (end, ".gz") == 0 ? unpack (stream, path, err)
                                                      : stream;
 }
@@ -187,7 +192,7 @@ int dn_read_bytes (const char *path,
     if (feof (stream) && *len <= max && *bytes)
         return 0;
     if (ferror (stream))
-        dn_err_set (err, DN_E_IO, "%s: %s", name, strerror (errno));
+        dn_err_errno (name, err);
     else if (*len > max || is_larger (stream, max))
         dn_err_set (err, DN_E_LIMIT, "%s: larger than %zu bytes", name, max);
     free (*bytes);
@@ -231,7 +236,7 @@ int dn_write_output (const char *path, const char *text, struct dn_err *err)
     bool failed;
 
     if (!stream)
-        return dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
+        return dn_err_errno (path, err);
     errno = 0;
     failed = fprintf (stream, "%s\n", text) < 0;
     failed = fclose (stream) != 0 || failed;

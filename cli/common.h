@@ -33,6 +33,9 @@ void dn_complain (const char *format, ...) DN_PRINTF (1, 2);
  */
 int dn_fail (enum dn_exit code, const struct dn_err *err);
 
+/* Set 'err' to the present errno: what has failed of 'path'. Return -1. */
+int dn_err_errno (const char *path, struct dn_err *err);
+
 /* Flush stdout; on a write error print a message and return DN_EXIT_BUG. A reader that
  * has read enough ("| head") is no error.
  */

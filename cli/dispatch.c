@@ -48,24 +48,22 @@ static int unknown_command (const char *name)
     return DN_EXIT_USAGE;
 }
 
-static bool is_in_job (void)
+static int run_command (int argc, char **argv)
 {
     const char *job = getenv ("SLURM_JOB_ID");
 
-    return job && job[0] != '\0';
-}
-
-static int run_command (int argc, char **argv)
-{
     for (int i = 0; program->commands[i]; i++) {
         const struct dn_command *command = program->commands[i];
         struct dn_options given;
+        int exit_code;
 
         if (strcmp (command->name, argv[0]) != 0)
             continue;
-        never_fails = command->never_fails_in_job && is_in_job ();
+        never_fails = command->never_fails_in_job && job && job[0] != '\0';
         dn_options_begin (&given, command, argc, argv);
-        return command->run (&given);
+        exit_code = command->run (&given);
+        dn_load_free (given.site);
+        return exit_code;
     }
     return unknown_command (argv[0]);
 }

@@ -506,14 +506,14 @@ bool dn_options_all (struct dn_options *o, void *call, int min, int max)
     return dn_options_take (o, call) == DN_OPTION_END && dn_options_count (o, min, max);
 }
 
-struct dn_site *dn_options_site (struct dn_options *o, const char *settings)
+bool dn_options_site (struct dn_options *o, const char *settings)
 {
     return dn_options_site_with (o, settings, NULL);
 }
 
-struct dn_site *dn_options_site_with (struct dn_options *o,
-                                      const char *settings,
-                                      struct dn_problems *problems)
+bool dn_options_site_with (struct dn_options *o,
+                           const char *settings,
+                           struct dn_problems *problems)
 {
     struct dn_slurm_conf slurm;
     struct dn_err err = {0};
@@ -521,36 +521,30 @@ struct dn_site *dn_options_site_with (struct dn_options *o,
                                       .settings =
                                           settings && settings[0] ? settings : NULL,
                                       .problems = problems};
-    struct dn_site *site;
+    const struct dn_site *site;
 
     if (dn_slurm_conf_read (o->paths.conf, &slurm, &err) < 0)
         dn_complain ("%s; going on without slurm.conf", err.text);
     context.slurmctld_parameters = slurm.slurmctld_parameters;
     context.scheduler_parameters = slurm.scheduler_parameters;
     context.cluster = slurm.cluster;
-    site = dn_load_site (&o->paths, &context, &err);
+    site = o->site = dn_load_site (&o->paths, &context, &err);
     if (!site) {
         o->exit_code = dn_fail (DN_EXIT_CONF, &err);
-        return NULL;
+        return false;
     }
     if (site->n_networks_err > 0)
         dn_complain ("%s; going on without this network", site->networks_err.text);
     if (site->bundle_err.code == DN_E_NONE)
-        return site;
+        return true;
     /* The plugin runs without its bundle: warn and continue. A bundle that was named by
      * --model is required. */
     if (!o->paths.model) {
         dn_complain ("%s; going on without a model bundle", site->bundle_err.text);
-        return site;
+        return true;
     }
     o->exit_code = dn_fail (DN_EXIT_DATA, &site->bundle_err);
-    dn_load_free (site);
-    return NULL;
-}
-
-void dn_site_cleanup (struct dn_site **site)
-{
-    dn_load_free (*site);
+    return false;
 }
 
 int dn_settings_add (struct dn_settings *settings,

@@ -138,6 +138,8 @@ struct dn_options {
     int n_args;
     /* the exit code, after DN_OPTION_LEAVE */
     int exit_code;
+    /* that of dn_options_site (); freed by dn_dispatch () */
+    struct dn_site *site;
     /* private */
     const struct dn_command *command;
     int argc;
@@ -209,18 +211,14 @@ void dn_options_model (struct dn_options *options, const char *dir);
 
 /* Load the site that the options name, as the plugin does: with the parameters of
  * slurm.conf in the directory of dnnest.conf, overridden by 'settings'
- * ("key=value,...", may be NULL). On failure print a message and return NULL. Free with
- * dn_load_free ().
+ * ("key=value,...", may be NULL). On failure print a message and return false.
  */
-struct dn_site *dn_options_site (struct dn_options *options, const char *settings);
+bool dn_options_site (struct dn_options *options, const char *settings);
 
 /* The same; 'problems' gets every error. If it is NULL, the first one is printed. */
-struct dn_site *dn_options_site_with (struct dn_options *options,
-                                      const char *settings,
-                                      struct dn_problems *problems);
-
-/* dn_load_free () for dn_cleanup. */
-void dn_site_cleanup (struct dn_site **site);
+bool dn_options_site_with (struct dn_options *options,
+                           const char *settings,
+                           struct dn_problems *problems);
 
 /* Rules set on the command line: "key=value,...". */
 struct dn_settings {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "output/progress.h"
 
 #define PIECE_LEN 65536
 
@@ -52,6 +53,8 @@ static int feed (FILE *stream,
                  const struct dn_reading *reading,
                  struct dn_err *err)
 {
+    dn_cleanup (dn_progress_end) struct dn_progress progress =
+        dn_progress_begin (reading->unit);
     char text[PIECE_LEN];
     double size = size_of (stream);
     double done = 0;
@@ -65,9 +68,9 @@ static int feed (FILE *stream,
             return -1;
         done += (double) len;
         if (reading->piece)
-            reading->piece ((struct dn_span){text, len},
-                            size > 0 ? done / size : -1,
-                            reading->context);
+            reading->piece ((struct dn_span){text, len}, reading->context);
+        if (reading->unit)
+            dn_progress_show (&progress, *reading->n, size > 0 ? done / size : -1);
     }
     return 0;
 }

@@ -9,11 +9,12 @@
 
 struct dn_reading {
     dn_row_f row;
-    /* Called after the rows of every piece that was read, with its bytes and the share
-     * of the input that was read; -1: unknown. The last piece may be empty. NULL:
-     * none. */
-    void (*piece) (struct dn_span piece, double share, void *context);
-    void *context; /* of both */
+    /* Called after the rows of every piece that was read, with its bytes. The last
+     * piece may be empty. NULL: none. */
+    void (*piece) (struct dn_span piece, void *context);
+    void *context;    /* of both */
+    const char *unit; /* of a line that shows progress, "rows"; NULL: none */
+    const int64_t *n; /* how many there are */
     /* Set before the first row: whose runs all rows are (dn_run_user ()), NULL if each
      * states it. A table that another user owns has that user's runs, whatever it says:
      * so no user can write runs of another. Where others can write a table, its

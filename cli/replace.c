@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "common.h"
 
 /* The permissions of an ordinary new file; mkstemp () gives fewer. */
 static mode_t new_file_mode (void)
@@ -20,11 +21,6 @@ static mode_t new_file_mode (void)
 
     umask (mask);
     return 0666 & ~mask;
-}
-
-static int fail (const char *path, struct dn_err *err)
-{
-    return dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
 }
 
 /* Find the file to replace: symbolic links are followed, and devices are refused. */
@@ -36,7 +32,7 @@ static int find_place (const char *path, char place[PATH_MAX], struct dn_err *er
     if (stat (path, &st) == 0) {
         if (!S_ISREG (st.st_mode))
             return dn_err_set (err, DN_E_IO, "%s: not a regular file", path);
-        return realpath (path, place) ? 0 : fail (path, err);
+        return realpath (path, place) ? 0 : dn_err_errno (path, err);
     }
     dn_buf_add (&buf, "%s", path);
     return buf.cut ? dn_err_set (err, DN_E_LIMIT, "%s: path too long", path) : 0;
@@ -55,12 +51,12 @@ int dn_replace_open (struct dn_replace *replace, const char *path, struct dn_err
         return dn_err_set (err, DN_E_LIMIT, "%s: path too long", path);
     fd = mkostemp (replace->temporary, O_CLOEXEC);
     if (fd < 0)
-        return fail (path, err);
+        return dn_err_errno (path, err);
     if (fchmod (fd, new_file_mode ()) == 0)
         replace->file = fdopen (fd, "w");
     if (replace->file)
         return 0;
-    fail (path, err);
+    dn_err_errno (path, err);
     close (fd);
     unlink (replace->temporary);
     return -1;
@@ -74,7 +70,7 @@ int dn_replace_finish (struct dn_replace *replace, struct dn_err *err)
     errno = 0;
     failed = fflush (file) != 0 || ferror (file) || fsync (fileno (file)) != 0;
     if (failed || rename (replace->temporary, replace->path) != 0)
-        return errno ? fail (replace->path, err)
+        return errno ? dn_err_errno (replace->path, err)
                      : dn_err_set (err, DN_E_IO, "%s: write error", replace->path);
     replace->file = NULL;
     fclose (file);

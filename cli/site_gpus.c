@@ -4,6 +4,7 @@
  */
 #include "site_gpus.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "hardware/gpu_names.h"
@@ -31,48 +32,41 @@ struct dn_gpus_now dn_site_gpus_now (const struct dn_cluster *cluster,
     return now;
 }
 
-static void add (struct dn_site_gpus *gpus, struct dn_site_gpu gpu)
+static struct dn_site_gpu *add (struct dn_site_gpus *gpus,
+                                const char *name,
+                                const struct dn_device *device,
+                                double cost)
 {
+    struct dn_site_gpu *gpu = &gpus->list[gpus->n];
+
     if (gpus->n == DN_DEVICES_MAX)
-        return;
-    gpus->devices[gpus->n] = gpu.device;
-    gpus->list[gpus->n++] = gpu;
-}
-
-static struct dn_site_gpu of_name (const char *name,
-                                   const struct dn_device *device,
-                                   double cost)
-{
-    struct dn_site_gpu gpu = {
+        return NULL;
+    gpus->devices[gpus->n++] = device;
+    *gpu = (struct dn_site_gpu){
         .device = device, .cost = cost, .now = DN_GPUS_NOW_UNKNOWN};
-    struct dn_buf buf = dn_buf_on (gpu.name, sizeof (gpu.name));
-
-    dn_buf_add (&buf, "%s", name);
+    snprintf (gpu->name, sizeof (gpu->name), "%s", name);
     return gpu;
 }
 
-static struct dn_site_gpu of_type (const struct dn_cluster *cluster,
-                                   const struct dn_gpu_type *type)
+static void add_type (struct dn_site_gpus *gpus, const struct dn_gpu_type *type)
 {
-    struct dn_site_gpu gpu = of_name (type->type, type->device, type->cost);
+    struct dn_site_gpu *gpu = add (gpus, type->type, type->device, type->cost);
 
-    gpu.is_type = true;
-    gpu.now = dn_site_gpus_now (cluster, type);
-    return gpu;
+    if (!gpu)
+        return;
+    gpu->is_type = true;
+    gpu->now = dn_site_gpus_now (gpus->cluster, type);
 }
 
 /* A device, at the price of the Gpu line that maps it. */
-static struct dn_site_gpu of_device (const struct dn_site *site,
-                                     const struct dn_cluster *cluster,
-                                     const struct dn_device *device)
+static void add_device (struct dn_site_gpus *gpus, const struct dn_device *device)
 {
-    const struct dn_gpu_type *type = dn_subject_type (site, device);
-    struct dn_site_gpu gpu =
-        of_name (device->name, device, type ? type->cost : device->cost);
+    const struct dn_gpu_type *type = dn_subject_type (gpus->site, device);
+    struct dn_site_gpu *gpu =
+        add (gpus, device->name, device, type ? type->cost : device->cost);
 
-    if (type)
-        gpu.now = dn_site_gpus_now (cluster, type);
-    return gpu;
+    if (gpu && type)
+        gpu->now = dn_site_gpus_now (gpus->cluster, type);
 }
 
 int dn_gpus_wanted_take (struct dn_options *given, void *to)
@@ -100,40 +94,29 @@ int dn_gpus_wanted_take (struct dn_options *given, void *to)
  */
 #define SHARED 8
 
-/* One of the devices that a name of a chip means, and the user is told so. */
-static const struct dn_device *guess_device (const struct dn_site *site,
-                                             const char *name)
+int dn_site_gpus_add_name (struct dn_site_gpus *gpus,
+                           const char *name,
+                           struct dn_err *err)
 {
-    struct dn_gpu_guess guess = dn_gpu_guess (&site->catalogue, name, SHARED, NULL);
-
-    if (guess.device && guess.doubt[0] != '\0')
-        dn_complain ("note: %s assumed %s", guess.doubt, guess.device->name);
-    return guess.device;
-}
-
-int dn_site_gpu_find (const struct dn_site *site,
-                      const struct dn_cluster *cluster,
-                      const char *name,
-                      struct dn_site_gpu *gpu,
-                      struct dn_err *err)
-{
+    const struct dn_site *site = gpus->site;
     const struct dn_gpu_type *type = dn_gpu_types_resemble (&site->gpu_types, name);
     const struct dn_device *device = dn_subject_device (site, name, err);
+    struct dn_gpu_guess guess;
 
-    if (!device && dn_gpus_meant (&site->catalogue, name).n > 1)
-        device = guess_device (site, name);
+    /* One of the devices that a name of a chip means, and the user is told so. */
+    if (!device && dn_gpus_meant (&site->catalogue, name).n > 1) {
+        guess = dn_gpu_guess (&site->catalogue, name, SHARED, NULL);
+        device = guess.device;
+        if (device && guess.doubt[0] != '\0')
+            dn_complain ("note: %s assumed %s", guess.doubt, device->name);
+    }
     if (!device)
         return -1;
-    *gpu = type ? of_type (cluster, type) : of_device (site, cluster, device);
+    if (type)
+        add_type (gpus, type);
+    else
+        add_device (gpus, device);
     return 0;
-}
-
-static void add_conf (struct dn_site_gpus *gpus,
-                      const struct dn_site *site,
-                      const struct dn_cluster *cluster)
-{
-    for (int i = 0; i < site->gpu_types.n_types; i++)
-        add (gpus, of_type (cluster, &site->gpu_types.types[i]));
 }
 
 static bool has (const struct dn_site_gpus *gpus, const char *name)
@@ -145,10 +128,10 @@ static bool has (const struct dn_site_gpus *gpus, const char *name)
 }
 
 /* The types of a cluster that no Gpu line describes, by what their names mean. */
-static void add_guessed (struct dn_site_gpus *gpus,
-                         const struct dn_site *site,
-                         const struct dn_cluster *cluster)
+static void add_guessed (struct dn_site_gpus *gpus)
 {
+    const struct dn_cluster *cluster = gpus->cluster;
+
     for (int64_t i = 0; cluster && i < cluster->n_groups; i++) {
         const struct dn_node_group *group = &cluster->groups[i];
         struct dn_gpu_type type = {.n_nodes = DN_UNSET};
@@ -156,29 +139,17 @@ static void add_guessed (struct dn_site_gpus *gpus,
 
         if (group->type[0] == '\0' || has (gpus, group->type))
             continue;
-        guess = dn_gpu_guess (&site->catalogue, group->type, group->gpus, NULL);
+        guess = dn_gpu_guess (&gpus->site->catalogue, group->type, group->gpus, NULL);
         if (!guess.device)
             continue;
         memcpy (type.type, group->type, sizeof (type.type));
         type.device = guess.device;
         type.cost = guess.device->cost;
-        add (gpus, of_type (cluster, &type));
+        add_type (gpus, &type);
     }
 }
 
-static void add_catalogue (struct dn_site_gpus *gpus,
-                           const struct dn_site *site,
-                           const struct dn_cluster *cluster)
-{
-    for (int i = 0; i < site->catalogue.n_devices; i++)
-        if (!site->catalogue.devices[i].generation->host
-            && !site->catalogue.devices[i].slice)
-            add (gpus, of_device (site, cluster, &site->catalogue.devices[i]));
-}
-
-static void add_usual (struct dn_site_gpus *gpus,
-                       const struct dn_site *site,
-                       const struct dn_cluster *cluster)
+static void add_usual (struct dn_site_gpus *gpus)
 {
     static const char *const usual[] = {"t4_16gb",
                                         "v100_sxm2_32gb",
@@ -196,82 +167,75 @@ static void add_usual (struct dn_site_gpus *gpus,
                                         "mi300x_192gb"};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (usual); i++) {
-        const struct dn_device *device = dn_catalogue_find (&site->catalogue, usual[i]);
+        const struct dn_device *device =
+            dn_catalogue_find (&gpus->site->catalogue, usual[i]);
 
         if (device)
-            add (gpus, of_device (site, cluster, device));
+            add_device (gpus, device);
     }
 }
 
 static int add_named (struct dn_site_gpus *gpus,
-                      const struct dn_site *site,
-                      const struct dn_cluster *cluster,
                       const struct dn_gpus_wanted *wanted,
                       struct dn_err *err)
 {
     for (int i = 0; i < wanted->n_names; i++) {
         struct dn_gpus_meant meant = {.n = 0};
-        struct dn_site_gpu gpu;
 
-        if (!dn_subject_device (site, wanted->names[i], NULL))
-            meant = dn_gpus_meant (&site->catalogue, wanted->names[i]);
+        if (!dn_subject_device (gpus->site, wanted->names[i], NULL))
+            meant = dn_gpus_meant (&gpus->site->catalogue, wanted->names[i]);
         for (int k = 0; k < meant.n; k++)
-            add (gpus, of_device (site, cluster, meant.list[k]));
-        if (meant.n > 1)
-            continue;
-        if (dn_site_gpu_find (site, cluster, wanted->names[i], &gpu, err) < 0)
+            add_device (gpus, meant.list[k]);
+        if (meant.n <= 1 && dn_site_gpus_add_name (gpus, wanted->names[i], err) < 0)
             return -1;
-        add (gpus, gpu);
     }
     return 0;
 }
 
-int dn_site_gpus_find (const struct dn_site *site,
-                       const struct dn_cluster *cluster,
+int dn_site_gpus_find (struct dn_site_gpus *gpus,
                        const struct dn_gpus_wanted *wanted,
-                       struct dn_site_gpus *gpus,
                        struct dn_err *err)
 {
+    const struct dn_catalogue *catalogue = &gpus->site->catalogue;
+    const struct dn_gpu_types *types = &gpus->site->gpu_types;
+
     gpus->n = 0;
     gpus->from = DN_GPUS_NAMED;
     if (!wanted->all && wanted->n_names > 0)
-        return add_named (gpus, site, cluster, wanted, err);
-    if (!wanted->all) {
-        gpus->from = DN_GPUS_CONF;
-        add_conf (gpus, site, cluster);
-    }
+        return add_named (gpus, wanted, err);
+    gpus->from = DN_GPUS_CONF;
+    for (int i = 0; !wanted->all && i < types->n_types; i++)
+        add_type (gpus, &types->types[i]);
     if (!wanted->all && gpus->n == 0) {
         gpus->from = DN_GPUS_SNAPSHOT;
-        add_guessed (gpus, site, cluster);
+        add_guessed (gpus);
     }
     if (gpus->n == 0)
         gpus->from = DN_GPUS_CATALOGUE;
     if (gpus->n == 0 && wanted->usual && !wanted->all)
-        add_usual (gpus, site, cluster);
-    if (gpus->n == 0)
-        add_catalogue (gpus, site, cluster);
+        add_usual (gpus);
+    if (gpus->n > 0)
+        return 0;
+    for (int i = 0; i < catalogue->n_devices; i++)
+        if (!catalogue->devices[i].generation->host && !catalogue->devices[i].slice)
+            add_device (gpus, &catalogue->devices[i]);
     return 0;
 }
 
-void dn_site_gpus_add (struct dn_site_gpus *gpus,
-                       const struct dn_site *site,
-                       const struct dn_cluster *cluster,
-                       const struct dn_device *device)
+void dn_site_gpus_add (struct dn_site_gpus *gpus, const struct dn_device *device)
 {
     for (int i = 0; i < gpus->n; i++)
         if (gpus->devices[i] == device)
             return;
-    add (gpus, of_device (site, cluster, device));
+    add_device (gpus, device);
 }
 
-struct dn_forecast dn_site_gpus_run (const struct dn_site *site,
-                                     const struct dn_subject *subject,
+struct dn_forecast dn_site_gpus_run (const struct dn_subject *subject,
                                      const struct dn_site_gpu *gpu,
                                      const struct dn_estimate *estimate)
 {
-    struct dn_forecast run =
-        dn_subject_run (site, subject, gpu->name, gpu->cost, estimate);
-    const struct dn_gpu_type *type = dn_subject_type (site, gpu->device);
+    struct dn_forecast run = dn_subject_run (subject, gpu->name, gpu->cost, estimate);
+    const struct dn_gpu_type *type = dn_subject_type (subject->site, gpu->device);
 
     if (gpu->is_type)
         run.type = gpu->name;
@@ -281,17 +245,16 @@ struct dn_forecast dn_site_gpus_run (const struct dn_site *site,
     return run;
 }
 
-int dn_site_gpus_predict (const struct dn_site *site,
-                          const struct dn_subject *subject,
+int dn_site_gpus_predict (const struct dn_subject *subject,
                           const struct dn_site_gpus *gpus,
                           struct dn_forecast *runs,
                           struct dn_estimate *estimates,
                           struct dn_err *err)
 {
-    if (dn_subject_predict (site, subject, gpus->devices, gpus->n, estimates, err) < 0)
+    if (dn_subject_predict (subject, gpus->devices, gpus->n, estimates, err) < 0)
         return -1;
     for (int i = 0; i < gpus->n; i++)
-        runs[i] = dn_site_gpus_run (site, subject, &gpus->list[i], &estimates[i]);
+        runs[i] = dn_site_gpus_run (subject, &gpus->list[i], &estimates[i]);
     return 0;
 }
 

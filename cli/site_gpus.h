@@ -29,6 +29,8 @@ enum dn_gpus_from {
 };
 
 struct dn_site_gpus {
+    const struct dn_site *site;       /* borrowed */
+    const struct dn_cluster *cluster; /* borrowed while GPUs are found; may be NULL */
     struct dn_site_gpu list[DN_DEVICES_MAX];
     const struct dn_device *devices[DN_DEVICES_MAX]; /* those of the list */
     int n;
@@ -48,36 +50,26 @@ struct dn_gpus_wanted {
  */
 int dn_gpus_wanted_take (struct dn_options *given, void *to);
 
-/* Fill 'gpus'. 'cluster' is the snapshot, or NULL. -1 with 'err' for an unknown name.
- */
-int dn_site_gpus_find (const struct dn_site *site,
-                       const struct dn_cluster *cluster,
+/* Fill 'gpus', which has site and cluster. -1 with 'err' for an unknown name. */
+int dn_site_gpus_find (struct dn_site_gpus *gpus,
                        const struct dn_gpus_wanted *wanted,
-                       struct dn_site_gpus *gpus,
                        struct dn_err *err);
 
 /* Add a device of the catalogue unless it is in the list. */
-void dn_site_gpus_add (struct dn_site_gpus *gpus,
-                       const struct dn_site *site,
-                       const struct dn_cluster *cluster,
-                       const struct dn_device *device);
+void dn_site_gpus_add (struct dn_site_gpus *gpus, const struct dn_device *device);
 
-/* Find one GPU by its name, likewise. */
-int dn_site_gpu_find (const struct dn_site *site,
-                      const struct dn_cluster *cluster,
-                      const char *name,
-                      struct dn_site_gpu *gpu,
-                      struct dn_err *err);
+/* Add one GPU by its name, likewise. */
+int dn_site_gpus_add_name (struct dn_site_gpus *gpus,
+                           const char *name,
+                           struct dn_err *err);
 
 /* The run of an estimate on one of these GPUs, at this site. */
-struct dn_forecast dn_site_gpus_run (const struct dn_site *site,
-                                     const struct dn_subject *subject,
+struct dn_forecast dn_site_gpus_run (const struct dn_subject *subject,
                                      const struct dn_site_gpu *gpu,
                                      const struct dn_estimate *estimate);
 
 /* Predict one run per GPU; 'runs' borrows 'estimates'. -1 with 'err'. */
-int dn_site_gpus_predict (const struct dn_site *site,
-                          const struct dn_subject *subject,
+int dn_site_gpus_predict (const struct dn_subject *subject,
                           const struct dn_site_gpus *gpus,
                           struct dn_forecast *runs,
                           struct dn_estimate *estimates,

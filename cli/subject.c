@@ -89,6 +89,7 @@ int dn_subject_build (const struct dn_site *site,
                       struct dn_subject *subject,
                       struct dn_err *err)
 {
+    subject->site = site;
     if (dn_spec_resolve (&subject->spec, &site->datasets, n_gpus, err) < 0)
         return -1;
     if (dn_sidecar_graph (
@@ -451,49 +452,46 @@ const struct dn_gpu_type *dn_subject_type (const struct dn_site *site,
     return NULL;
 }
 
-struct dn_case dn_subject_case (const struct dn_site *site,
-                                const struct dn_subject *subject,
+struct dn_case dn_subject_case (const struct dn_subject *subject,
                                 const struct dn_device *device,
                                 double cpus_per_gpu)
 {
-    return (struct dn_case){.constants = &site->constants,
+    return (struct dn_case){.constants = &subject->site->constants,
                             .spec = &subject->spec,
                             .graph = &subject->graph,
                             .device = device,
                             .cpus_per_gpu = cpus_per_gpu};
 }
 
-int dn_subject_predict (const struct dn_site *site,
-                        const struct dn_subject *subject,
+int dn_subject_predict (const struct dn_subject *subject,
                         const struct dn_device *const devices[],
                         int n_devices,
                         struct dn_estimate estimates[],
                         struct dn_err *err)
 {
-    struct dn_predictor predictor = dn_site_predictor (site);
-    const struct dn_case c = dn_subject_case (site, subject, NULL, CPUS_UNKNOWN);
+    struct dn_predictor predictor = dn_site_predictor (subject->site);
+    const struct dn_case c = dn_subject_case (subject, NULL, CPUS_UNKNOWN);
 
     predictor.user = subject->user;
     return dn_predict (&predictor, &c, devices, n_devices, estimates, err);
 }
 
-struct dn_forecast dn_subject_run (const struct dn_site *site,
-                                   const struct dn_subject *subject,
+struct dn_forecast dn_subject_run (const struct dn_subject *subject,
                                    const char *name,
                                    double cost_per_hour,
                                    const struct dn_estimate *estimate)
 {
-    const struct dn_case c =
-        dn_subject_case (site, subject, estimate->device, CPUS_UNKNOWN);
+    const struct dn_case c = dn_subject_case (subject, estimate->device, CPUS_UNKNOWN);
 
-    int64_t largest = dn_policy_largest_batch (&site->rules, &c);
+    int64_t largest = dn_policy_largest_batch (&subject->site->rules, &c);
 
     return (struct dn_forecast){
         .name = name,
         .type = NULL,
         .estimate = estimate,
         .cost_per_hour = cost_per_hour,
-        .carbon_g = dn_estimate_carbon_g (estimate->energy_j, site->carbon_g_per_kwh),
+        .carbon_g =
+            dn_estimate_carbon_g (estimate->energy_j, subject->site->carbon_g_per_kwh),
         .largest_batch = largest,
         .may_hold_one = largest > 0 || dn_policy_may_hold_one (&c),
         .now = DN_GPUS_NOW_UNKNOWN,

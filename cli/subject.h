@@ -11,9 +11,10 @@
 #include "site.h"
 
 struct dn_subject {
-    struct dn_spec spec;     /* resolved */
-    struct dn_layers layers; /* of a sidecar; n 0: the zoo's */
-    struct dn_span file;     /* of the sidecar, in 'text'; empty: none */
+    const struct dn_site *site; /* borrowed: where it would run */
+    struct dn_spec spec;        /* resolved */
+    struct dn_layers layers;    /* of a sidecar; n 0: the zoo's */
+    struct dn_span file;        /* of the sidecar, in 'text'; empty: none */
     struct dn_graph graph;
     char *text;       /* owned: the description */
     bool open_batch;  /* it has no batch, and batch=1 was taken */
@@ -101,16 +102,14 @@ const struct dn_gpu_type *dn_subject_type (const struct dn_site *site,
                                            const struct dn_device *device);
 
 /* The case of the subject on a device with so many CPUs per GPU (<= 0: unknown). */
-struct dn_case dn_subject_case (const struct dn_site *site,
-                                const struct dn_subject *subject,
+struct dn_case dn_subject_case (const struct dn_subject *subject,
                                 const struct dn_device *device,
                                 double cpus_per_gpu);
 
 /* Predict on devices, with as many CPUs as are needed. -1 with 'err' if a residual
  * cannot be computed.
  */
-int dn_subject_predict (const struct dn_site *site,
-                        const struct dn_subject *subject,
+int dn_subject_predict (const struct dn_subject *subject,
                         const struct dn_device *const devices[],
                         int n_devices,
                         struct dn_estimate estimates[],
@@ -119,8 +118,7 @@ int dn_subject_predict (const struct dn_site *site,
 /* The cost and limits of 'estimate' at this site, for a GPU of this name and price, of
  * which neither type nor state are known.
  */
-struct dn_forecast dn_subject_run (const struct dn_site *site,
-                                   const struct dn_subject *subject,
+struct dn_forecast dn_subject_run (const struct dn_subject *subject,
                                    const char *name,
                                    double cost_per_hour,
                                    const struct dn_estimate *estimate);

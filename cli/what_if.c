@@ -44,8 +44,7 @@ static const struct {
 };
 
 /* A copy of the subject with other pairs, on one device. */
-static int vary (const struct dn_site *site,
-                 const struct dn_subject *subject,
+static int vary (const struct dn_subject *subject,
                  const char *pairs,
                  const struct dn_device *device,
                  struct dn_estimate *estimate)
@@ -55,12 +54,12 @@ static int vary (const struct dn_site *site,
 
     memset (&other.graph, 0, sizeof (other.graph));
     if (dn_spec_read (dn_span_of (pairs), &other.spec, NULL) < 0
-        || dn_spec_resolve (&other.spec, &site->datasets, DN_UNSET, NULL) < 0
+        || dn_spec_resolve (&other.spec, &other.site->datasets, DN_UNSET, NULL) < 0
         || dn_sidecar_graph (
-               &site->networks, &other.layers, &other.spec, &other.graph, NULL)
+               &other.site->networks, &other.layers, &other.spec, &other.graph, NULL)
                < 0)
         return -1;
-    rc = dn_subject_predict (site, &other, &device, 1, estimate, NULL);
+    rc = dn_subject_predict (&other, &device, 1, estimate, NULL);
     dn_graph_free (&other.graph);
     return rc == 0 && estimate->supported ? 0 : -1;
 }
@@ -104,8 +103,7 @@ static void compare (const struct dn_subject *subject,
     effect->other_cpus = cpus_of (subject, other);
 }
 
-static void find_effect (const struct dn_site *site,
-                         const struct dn_subject *subject,
+static void find_effect (const struct dn_subject *subject,
                          const struct dn_estimate *assumed,
                          struct dn_effect *effect)
 {
@@ -127,12 +125,11 @@ static void find_effect (const struct dn_site *site,
     }
     effect->cpus = cpus_of (subject, assumed);
     for (int i = 0; i < 2 && others[i]; i++)
-        if (vary (site, subject, others[i], assumed->device, &other) == 0)
+        if (vary (subject, others[i], assumed->device, &other) == 0)
             compare (subject, others[i], assumed, &other, effect);
 }
 
-int dn_effects (const struct dn_site *site,
-                const struct dn_subject *subject,
+int dn_effects (const struct dn_subject *subject,
                 const struct dn_device *device,
                 struct dn_effect list[DN_ASSUMED_MAX])
 {
@@ -140,13 +137,13 @@ int dn_effects (const struct dn_site *site,
     int n = dn_assumed (&subject->spec, &subject->graph, assumed);
     struct dn_estimate estimate;
     bool known = device
-                 && dn_subject_predict (site, subject, &device, 1, &estimate, NULL) == 0
+                 && dn_subject_predict (subject, &device, 1, &estimate, NULL) == 0
                  && estimate.supported;
 
     for (int i = 0; i < n; i++) {
         list[i] = (struct dn_effect){.what = assumed[i], .cpus = -1, .other_cpus = -1};
         if (known)
-            find_effect (site, subject, &estimate, &list[i]);
+            find_effect (subject, &estimate, &list[i]);
     }
     return n;
 }
@@ -194,13 +191,12 @@ static int print_table (const struct dn_effect *list, int n, const char *name)
     return dn_grid_print (&grid);
 }
 
-int dn_effects_print (const struct dn_site *site,
-                      const struct dn_subject *subject,
+int dn_effects_print (const struct dn_subject *subject,
                       const char *name,
                       const struct dn_device *device)
 {
     struct dn_effect list[DN_ASSUMED_MAX];
-    int n = dn_effects (site, subject, device, list);
+    int n = dn_effects (subject, device, list);
     int rc;
 
     if (subject->open_batch)
@@ -214,13 +210,12 @@ int dn_effects_print (const struct dn_site *site,
     return rc;
 }
 
-struct json_object *dn_effects_json (const struct dn_site *site,
-                                     const struct dn_subject *subject,
+struct json_object *dn_effects_json (const struct dn_subject *subject,
                                      const struct dn_device *device)
 {
     struct json_object *array = json_object_new_array ();
     struct dn_effect list[DN_ASSUMED_MAX];
-    int n = dn_effects (site, subject, device, list);
+    int n = dn_effects (subject, device, list);
 
     for (int i = 0; i < n; i++) {
         const struct dn_effect *e = &list[i];
@@ -264,19 +259,18 @@ const struct dn_forecast *dn_best_run (const struct dn_forecast *runs, int n_run
 /* What makes the i-th run fit; a remedy without a change is the GPU of 'best'. Return
  * the number; none if it fits already.
  */
-static int find_remedies (const struct dn_site *site,
-                          const struct dn_subject *subject,
+static int find_remedies (const struct dn_subject *subject,
                           const struct dn_forecast *best,
                           const struct dn_forecast *run,
                           struct dn_remedy list[DN_REMEDIES_MAX])
 {
     const struct dn_estimate *own = run->estimate;
-    struct dn_predictor predictor = dn_site_predictor (site);
-    const struct dn_case c = dn_subject_case (site, subject, own->device, 0);
+    struct dn_predictor predictor = dn_site_predictor (subject->site);
+    const struct dn_case c = dn_subject_case (subject, own->device, 0);
     const struct dn_patient patient = {&predictor,
-                                       &site->rules,
-                                       &site->datasets,
-                                       &site->networks,
+                                       &subject->site->rules,
+                                       &subject->site->datasets,
+                                       &subject->site->networks,
                                        &subject->layers,
                                        &c,
                                        own};
@@ -294,8 +288,7 @@ static int find_remedies (const struct dn_site *site,
     return dn_remedy_keep (&other, list, n, DN_REMEDIES_MAX);
 }
 
-void dn_remedies_print (const struct dn_site *site,
-                        const struct dn_subject *subject,
+void dn_remedies_print (const struct dn_subject *subject,
                         const struct dn_forecast *runs,
                         int n_runs)
 {
@@ -304,7 +297,7 @@ void dn_remedies_print (const struct dn_site *site,
 
     for (int i = 0; i < n_runs && n_lines < LINES_MAX; i++) {
         struct dn_remedy list[DN_REMEDIES_MAX];
-        int n = find_remedies (site, subject, best, &runs[i], list);
+        int n = find_remedies (subject, best, &runs[i], list);
         char text[1024];
         struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
@@ -327,14 +320,13 @@ void dn_remedies_print (const struct dn_site *site,
 }
 
 void dn_remedies_add_json (struct json_object *row,
-                           const struct dn_site *site,
                            const struct dn_subject *subject,
                            const struct dn_forecast *best,
                            const struct dn_forecast *run)
 {
     struct json_object *array = dn_json_add_array (row, "remedies");
     struct dn_remedy list[DN_REMEDIES_MAX];
-    int n = find_remedies (site, subject, best, run, list);
+    int n = find_remedies (subject, best, run, list);
 
     for (int k = 0; k < n; k++) {
         const struct dn_estimate *e = &list[k].estimate;
@@ -358,9 +350,7 @@ struct fits {
 };
 
 /* Its runs, to be released with free (). NULL with 'err'. */
-static struct fits *find_fits (const struct dn_site *site,
-                               const struct dn_subject *subject,
-                               struct dn_err *err)
+static struct fits *find_fits (const struct dn_subject *subject, struct dn_err *err)
 {
     const struct dn_gpus_wanted wanted = {.usual = true};
     struct fits *fits = calloc (1, sizeof (*fits));
@@ -369,9 +359,9 @@ static struct fits *find_fits (const struct dn_site *site,
         dn_err_set (err, DN_E_NOMEM, "out of memory");
         return NULL;
     }
-    if (dn_site_gpus_find (site, NULL, &wanted, &fits->gpus, err) < 0
-        || dn_site_gpus_predict (
-               site, subject, &fits->gpus, fits->runs, fits->estimates, err)
+    fits->gpus.site = subject->site;
+    if (dn_site_gpus_find (&fits->gpus, &wanted, err) < 0
+        || dn_site_gpus_predict (subject, &fits->gpus, fits->runs, fits->estimates, err)
                < 0) {
         free (fits);
         return NULL;
@@ -401,7 +391,7 @@ static void add_class (struct dn_buf *buf,
         dn_buf_text (buf, ".");
 }
 
-int dn_fits_print (const struct dn_site *site, const struct dn_subject *subject)
+int dn_fits_print (const struct dn_subject *subject)
 {
     static const char *const classes[][2] = {{"yes", "It fits"},
                                              {"perhaps", "It perhaps fits"},
@@ -412,22 +402,20 @@ int dn_fits_print (const struct dn_site *site, const struct dn_subject *subject)
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
     struct dn_err err = {0};
 
-    fits = find_fits (site, subject, &err);
+    fits = find_fits (subject, &err);
     if (!fits)
         return dn_fail (DN_EXIT_DATA, &err);
     for (size_t k = 0; k < DN_N_ELEMENTS (classes); k++)
         add_class (&buf, fits, classes[k][0], classes[k][1]);
     printf ("\n");
     dn_terminal_words (text, 0, 2);
-    dn_remedies_print (site, subject, fits->runs, fits->gpus.n);
+    dn_remedies_print (subject, fits->runs, fits->gpus.n);
     return DN_EXIT_DONE;
 }
 
-struct json_object *dn_fits_json (const struct dn_site *site,
-                                  const struct dn_subject *subject,
-                                  struct dn_err *err)
+struct json_object *dn_fits_json (const struct dn_subject *subject, struct dn_err *err)
 {
-    dn_cleanup (dn_free_ptr) struct fits *fits = find_fits (site, subject, err);
+    dn_cleanup (dn_free_ptr) struct fits *fits = find_fits (subject, err);
     const struct dn_forecast *best =
         fits ? dn_best_run (fits->runs, fits->gpus.n) : NULL;
     struct json_object *array = fits ? json_object_new_array () : NULL;
@@ -435,7 +423,7 @@ struct json_object *dn_fits_json (const struct dn_site *site,
     for (int i = 0; fits && i < fits->gpus.n; i++) {
         struct json_object *row = dn_show_run_json (&fits->runs[i], &subject->spec);
 
-        dn_remedies_add_json (row, site, subject, best, &fits->runs[i]);
+        dn_remedies_add_json (row, subject, best, &fits->runs[i]);
         json_object_array_add (array, row);
     }
     return array;

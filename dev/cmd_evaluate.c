@@ -16,7 +16,6 @@
 #include "output/grid.h"
 #include "output/json.h"
 #include "output/show.h"
-#include "output/progress.h"
 #include "read_runs.h"
 #include "replace.h"
 
@@ -169,16 +168,6 @@ static void add_metric (struct json_object *json,
     json_object_object_add (json, dn_names_get (&dn_metric_names, metric), member);
 }
 
-/* The accuracy of the step time without the learned residual. */
-static void add_white_box (struct json_object *json, struct dn_evaluation *evaluation)
-{
-    struct dn_figures figures = dn_pairs_figures (evaluation->white_box.groups);
-    struct json_object *member = dn_json_add_object (json, "white_box");
-
-    dn_json_add_signed (member, "mape", figures.mape);
-    dn_json_add_signed (member, "median_ape", figures.median_ape);
-}
-
 static void add_groups (struct json_object *json, struct dn_score *score)
 {
     for (int i = 0; i < score->n_groups; i++) {
@@ -198,8 +187,11 @@ static struct json_object *scores_json (struct dn_evaluation *evaluation,
                                         const bool by[DN_N_GROUPINGS])
 {
     struct json_object *json = json_object_new_object ();
+    /* of the step time without the learned residual */
+    struct dn_figures white_box = dn_pairs_figures (evaluation->white_box.groups);
     int metric = first_metric (evaluation);
     int64_t n_kept = evaluation->n_skipped;
+    struct json_object *member;
     struct json_object *skipped;
     struct json_object *groupings;
 
@@ -217,7 +209,9 @@ static struct json_object *scores_json (struct dn_evaluation *evaluation,
     }
     for (int i = 0; i < DN_N_METRICS; i++)
         add_metric (json, evaluation, i);
-    add_white_box (json, evaluation);
+    member = dn_json_add_object (json, "white_box");
+    dn_json_add_signed (member, "mape", white_box.mape);
+    dn_json_add_signed (member, "median_ape", white_box.median_ape);
     groupings = dn_json_add_object (json, "by");
     for (int g = DN_BY_GPU; g < DN_N_GROUPINGS; g++)
         if (by[g])
@@ -382,7 +376,6 @@ static int print_scores (struct dn_evaluation *evaluation,
 
 /* The options of a call. */
 struct call {
-    struct dn_progress progress;
     struct dn_evaluation evaluation;
     struct predictions predictions;
     const char *out; /* NULL: no predictions are written */
@@ -443,26 +436,6 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
     return 0;
 }
 
-static void show_progress (struct dn_span piece, double share, void *context)
-{
-    struct call *call = context;
-
-    (void) piece;
-    dn_progress_show (&call->progress, call->evaluation.n_rows, share);
-}
-
-static int read_runs (const char *path, struct call *call, struct dn_err *err)
-{
-    struct dn_reading reading = {
-        .row = take_row, .piece = show_progress, .context = call};
-    int rc;
-
-    call->progress = dn_progress_begin ("rows");
-    rc = dn_read_runs (path, &reading, err);
-    dn_progress_end (&call->progress);
-    return rc;
-}
-
 static int show (const struct dn_options *given, struct call *call)
 {
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
@@ -482,22 +455,25 @@ static int show (const struct dn_options *given, struct call *call)
 static int run (struct dn_options *given)
 {
     struct dn_err err = {0};
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    struct dn_predictor predictor;
+    const struct dn_site *site;
     dn_cleanup (free_call) struct call call = {.out = NULL};
+    struct dn_reading reading = {.row = take_row,
+                                 .context = &call,
+                                 .unit = "rows",
+                                 .n = &call.evaluation.n_rows};
 
-    if (!take_options (given, &call))
+    if (!take_options (given, &call) || !dn_options_site (given, NULL))
         return given->exit_code;
-    site = dn_options_site (given, NULL);
-    if (!site)
-        return given->exit_code;
-    predictor = dn_site_predictor (site);
-    call.evaluation = dn_evaluation_start (
-        &predictor, &site->rules, &site->catalogue, &site->datasets, &site->networks);
-    call.evaluation.people = &dn_people_of_system;
+    site = given->site;
+    call.evaluation = (struct dn_evaluation){
+        .predictor = dn_site_predictor (site),
+        .rules = &site->rules,
+        .tables = {&site->catalogue, &site->datasets, &site->networks},
+        .people = &dn_people_of_system,
+    };
     /* Opened before the input is read, so that a bad name is reported first. */
     if ((call.out && dn_replace_open (&call.predictions.out, call.out, &err) < 0)
-        || read_runs (given->args[0], &call, &err) < 0)
+        || dn_read_runs (given->args[0], &reading, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if (call.out && dn_replace_finish (&call.predictions.out, &err) < 0)
         return dn_fail (DN_EXIT_BUG, &err);

@@ -153,7 +153,6 @@ static int run (struct dn_options *given)
     struct call call = {.sources = false};
     struct dn_err err = {0};
     const struct dn_device *devices[DN_DEVICES_MAX];
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
         "DEVICE|VENDOR|ARCH|MEMORY>|GB/s>|FP32 TFLOP/s>|TF32>|FP16>|BF16>|W>|COST/h>");
@@ -162,17 +161,15 @@ static int run (struct dn_options *given)
     struct json_object *array;
     int n_devices;
 
-    if (!dn_options_all (given, &call, 0, DN_DEVICES_MAX))
-        return given->exit_code;
-    site = dn_options_site (given, NULL);
-    if (!site)
+    if (!dn_options_all (given, &call, 0, DN_DEVICES_MAX)
+        || !dn_options_site (given, NULL))
         return given->exit_code;
     grid.spare = "VENDOR|ARCH";
-    n_devices = select_devices (site, given, devices, &err);
+    n_devices = select_devices (given->site, given, devices, &err);
     if (n_devices < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (call.sources && !given->json)
-        return print_sources (site, devices, n_devices);
+        return print_sources (given->site, devices, n_devices);
     sources.n_devices = n_devices;
     json = json_object_new_object ();
     array = dn_json_add_array (json, "devices");
@@ -183,7 +180,7 @@ static int run (struct dn_options *given)
             lists[i] = dn_json_add_array (row, "sources");
         add_row (&grid, devices[i]);
     }
-    if (call.sources && read_sources (site, &sources, &err) < 0)
+    if (call.sources && read_sources (given->site, &sources, &err) < 0)
         return dn_fail (DN_EXIT_CONF, &err);
     if (!given->json)
         return dn_grid_print (&grid);

@@ -13,7 +13,6 @@
 #include "jobs/finished.h"
 #include "jobs/store.h"
 #include "output/json.h"
-#include "output/progress.h"
 #include "read_runs.h"
 
 struct call {
@@ -40,7 +39,6 @@ struct imported {
 struct import {
     const char *path;
     struct dn_store *store;
-    struct dn_progress progress;
     struct imported *imported;
     bool begun;
 };
@@ -144,14 +142,6 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
                : 0;
 }
 
-static void show_progress (struct dn_span piece, double share, void *context)
-{
-    struct import *import = context;
-
-    (void) piece;
-    dn_progress_show (&import->progress, import->imported->n_jobs, share);
-}
-
 /* Store the rows of the table 'path' ("-": stdin), whose columns are those of
  * jobs/finished_columns.inc. A row needs job or raw_id, submit_s, start_s and end_s. A
  * row that cannot be read is told, with its line, and left out. -1 with 'err' where
@@ -164,7 +154,7 @@ static int import_jobs (const char *path,
 {
     struct import import = {.path = path, .imported = imported};
     struct dn_reading reading = {
-        .row = take_row, .piece = show_progress, .context = &import};
+        .row = take_row, .context = &import, .unit = "jobs", .n = &imported->n_jobs};
     dn_cleanup (dn_store_cleanup) struct dn_store *open =
         dn_store_open (store, true, err);
     int rc;
@@ -174,9 +164,7 @@ static int import_jobs (const char *path,
         return -1;
     /* cppcheck-suppress unreadVariable ; by take_row () */
     import.store = open;
-    import.progress = dn_progress_begin ("jobs");
     rc = dn_read_table (path, &reading, err);
-    dn_progress_end (&import.progress);
     if (imported->n_refused > TOLD_MAX)
         dn_complain ("%s: %lld more rows cannot be read",
                      path,
@@ -206,16 +194,14 @@ static int print_imported (const struct dn_options *given,
 /* The store that is named, or that of the site. Return an enum dn_exit. */
 static int find_store (struct dn_options *given, const char *db, char path[PATH_MAX])
 {
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     struct dn_buf buf = dn_buf_on (path, PATH_MAX);
 
     if (db) {
         dn_buf_add (&buf, "%s", db);
     } else {
-        site = dn_options_site (given, NULL);
-        if (!site)
+        if (!dn_options_site (given, NULL))
             return given->exit_code;
-        dn_buf_add (&buf, "%s/%s", site->state_dir, DN_STORE_FILE);
+        dn_buf_add (&buf, "%s/%s", given->site->state_dir, DN_STORE_FILE);
     }
     return buf.cut ? dn_options_misuse (given, "--db: the path is too long")
                    : DN_EXIT_DONE;

@@ -32,9 +32,7 @@
 struct call {
     struct dn_training training;
     struct dn_training_file files[FILES_MAX];
-    struct dn_progress progress;
     struct dn_digester sha256; /* of the file that is read */
-    const struct dn_site *site;
     struct dn_directory out;
     const char *site_tables[FILES_MAX]; /* none: train a bundle */
     int n_site_tables;
@@ -188,20 +186,13 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
 {
     struct call *call = context;
 
-    dn_progress_show (&call->progress, call->training.runs.n_rows, -1);
-    return dn_runs_add (&call->training.runs,
-                        row,
-                        &call->site->catalogue,
-                        &call->site->datasets,
-                        &call->site->networks,
-                        err);
+    return dn_runs_add (&call->training.runs, row, err);
 }
 
-static void take_piece (struct dn_span piece, double share, void *context)
+static void take_piece (struct dn_span piece, void *context)
 {
     struct call *call = context;
 
-    (void) share;
     dn_digest_add (&call->sha256, piece);
 }
 
@@ -210,7 +201,11 @@ static int read_file (const char *path,
                       struct call *call,
                       struct dn_err *err)
 {
-    struct dn_reading reading = {.row = take_row, .piece = take_piece, .context = call};
+    struct dn_reading reading = {.row = take_row,
+                                 .piece = take_piece,
+                                 .context = call,
+                                 .unit = "rows",
+                                 .n = &call->training.runs.n_rows};
     int64_t before = call->training.runs.n_rows;
 
     call->sha256 = dn_digest_begin ();
@@ -238,13 +233,9 @@ static int read_files (const struct dn_options *given,
 {
     if (read_families (call, err) < 0)
         return -1;
-    call->progress = dn_progress_begin ("rows");
     for (int i = 0; i < given->n_args; i++)
-        if (read_file (given->args[i], &call->files[i], call, err) < 0) {
-            dn_progress_end (&call->progress);
+        if (read_file (given->args[i], &call->files[i], call, err) < 0)
             return -1;
-        }
-    dn_progress_end (&call->progress);
     call->training.files = call->files;
     call->training.n_files = given->n_args;
     return 0;
@@ -259,14 +250,12 @@ static void show_progress (void *context, int n, double share)
 
 static int train (struct call *call, struct dn_err *err)
 {
-    int rc;
+    dn_cleanup (dn_progress_end) struct dn_progress progress =
+        dn_progress_begin ("folds");
 
-    call->progress = dn_progress_begin ("folds");
     call->training.progress = show_progress;
-    call->training.context = &call->progress;
-    rc = dn_training_run (&call->training, err);
-    dn_progress_end (&call->progress);
-    return rc;
+    call->training.context = &progress;
+    return dn_training_run (&call->training, err);
 }
 
 static int write_bundle (const struct call *call, struct dn_err *err)
@@ -350,7 +339,6 @@ struct work {
     const struct dn_site *site;
     const struct call *call;
     struct dn_site_fit *fit;
-    struct dn_progress progress;
     struct dn_reading reading;
     int64_t n_rows;
     int64_t n_skipped;
@@ -416,16 +404,11 @@ static int read_run (const struct dn_row *row,
                      struct dn_site_run *run,
                      struct dn_err *err)
 {
+    const struct dn_run_tables tables = {
+        &site->catalogue, &site->datasets, &site->networks};
     struct dn_run_case found = {.device = NULL};
 
-    if (dn_run_case_read (row,
-                          DN_RUN_JUDGE,
-                          &site->catalogue,
-                          &site->datasets,
-                          &site->networks,
-                          &found,
-                          err)
-            < 0
+    if (dn_run_case_read (row, DN_RUN_JUDGE, &tables, &found, err) < 0
         || check_run (&found, err) < 0) {
         dn_run_case_free (&found);
         return -1;
@@ -465,24 +448,14 @@ static int take_site_row (const struct dn_row *row, void *context, struct dn_err
     return 0;
 }
 
-static void show_rows (struct dn_span piece, double share, void *context)
-{
-    struct work *work = context;
-
-    (void) piece;
-    dn_progress_show (&work->progress, work->n_rows, share);
-}
-
 static int read_tables (struct work *work, struct dn_err *err)
 {
     int rc = 0;
 
-    work->reading =
-        (struct dn_reading){.row = take_site_row, .piece = show_rows, .context = work};
-    work->progress = dn_progress_begin ("rows");
+    work->reading = (struct dn_reading){
+        .row = take_site_row, .context = work, .unit = "rows", .n = &work->n_rows};
     for (int i = 0; i < work->call->n_site_tables && rc == 0; i++)
         rc = dn_read_runs (work->call->site_tables[i], &work->reading, err);
-    dn_progress_end (&work->progress);
     if (work->n_skipped > REASONS_MAX)
         dn_complain ("%lld more rows are left out",
                      (long long) (work->n_skipped - REASONS_MAX));
@@ -729,8 +702,8 @@ static int solve_site (struct work *work, struct dn_tuning **tuning, struct dn_e
 }
 
 /* Read the runs, fit them, write the bundle and print a summary. It starts from the
- * bundle of 'site', whose tuning is removed. Return an enum dn_exit; errors are
- * printed.
+ * bundle that is configured or named, whose tuning is removed. Return an enum dn_exit;
+ * errors are printed.
  */
 static int train_site (struct dn_site *site, const struct call *call, bool json)
 {
@@ -758,21 +731,9 @@ static int train_site (struct dn_site *site, const struct call *call, bool json)
     return DN_EXIT_DONE;
 }
 
-/* Fit a site's runs around the bundle that is configured or named. */
-static int fit_site (struct dn_options *given, const struct call *call)
-{
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-
-    if (call->base)
-        dn_options_model (given, call->base);
-    site = dn_options_site (given, NULL);
-    return site ? train_site (site, call, given->json) : given->exit_code;
-}
-
 static int run (struct dn_options *given)
 {
     struct dn_err err = {0};
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (free_call) struct call call = {.training =
                                                    dn_training_start (DN_RUNS_MAX, 1),
                                                .seed = 1,
@@ -781,13 +742,16 @@ static int run (struct dn_options *given)
 
     if (take_options (given, &call) < 0)
         return given->exit_code;
-    if (call.n_site_tables > 0)
-        return fit_site (given, &call);
-    given->paths.model = DN_SITE_NONE;
-    site = dn_options_site (given, NULL);
-    if (!site)
+    if (call.base)
+        dn_options_model (given, call.base);
+    if (call.n_site_tables == 0)
+        given->paths.model = DN_SITE_NONE;
+    if (!dn_options_site (given, NULL))
         return given->exit_code;
-    call.site = site;
+    if (call.n_site_tables > 0)
+        return train_site (given->site, &call, given->json);
+    call.training.runs.tables = (struct dn_run_tables){
+        &given->site->catalogue, &given->site->datasets, &given->site->networks};
     if (dn_directory_check (&call.out, &err) < 0 || read_files (given, &call, &err) < 0
         || train (&call, &err) < 0 || write_bundle (&call, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common.h"
+
 /* A path, and ".1". */
 #define PREVIOUS_MAX (PATH_MAX + 2)
 
@@ -73,9 +75,7 @@ int dn_directory_check (const struct dn_directory *directory, struct dn_err *err
     if (plain_path (directory->path, plain, err) < 0)
         return -1;
     if (lstat (plain, &st) < 0)
-        return errno == ENOENT
-                   ? 0
-                   : dn_err_set (err, DN_E_IO, "%s: %s", plain, strerror (errno));
+        return errno == ENOENT ? 0 : dn_err_errno (plain, err);
     if (!S_ISDIR (st.st_mode))
         return dn_err_set (err, DN_E_IO, "%s: exists and is not a directory", plain);
     if (!has_file (plain, "manifest.json") && !is_empty (plain))
@@ -109,13 +109,13 @@ static int write_file (int dir, const struct dn_output *file, struct dn_err *err
     int rc;
 
     if (fd < 0)
-        return dn_err_set (err, DN_E_IO, "%s: %s", file->name, strerror (errno));
+        return dn_err_errno (file->name, err);
     /* Readable by all users and writable by the owner, independent of the umask. */
     rc = fchmod (fd, 0644) < 0 || write_all (fd, file->text) < 0
-             ? dn_err_set (err, DN_E_IO, "%s: %s", file->name, strerror (errno))
+             ? dn_err_errno (file->name, err)
              : 0;
     if (close (fd) < 0 && rc == 0)
-        rc = dn_err_set (err, DN_E_IO, "%s: %s", file->name, strerror (errno));
+        rc = dn_err_errno (file->name, err);
     return rc;
 }
 
@@ -141,19 +141,14 @@ static int fill (const char *path,
     int rc = 0;
 
     if (dir < 0 || fchmod (dir, 0755) < 0)
-        rc = dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
+        rc = dn_err_errno (path, err);
     for (int i = 0; i < n_files && rc == 0; i++)
         rc = write_file (dir, &files[i], err);
     if (rc == 0 && fsync (dir) < 0)
-        rc = dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
+        rc = dn_err_errno (path, err);
     if (dir >= 0)
         close (dir);
     return rc;
-}
-
-static int fail (const char *path, struct dn_err *err)
-{
-    return dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
 }
 
 /* Exchange two directories; one after the other where the file system cannot. */
@@ -164,13 +159,13 @@ static int exchange (const char *a, const char *b, struct dn_err *err)
     if (renameat2 (AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
-        return fail (b, err);
+        return dn_err_errno (b, err);
     snprintf (aside, sizeof (aside), "%s.old", a);
     if (rename (b, aside) < 0)
-        return fail (b, err);
+        return dn_err_errno (b, err);
     if (rename (a, b) == 0 && rename (aside, a) == 0)
         return 0;
-    fail (b, err);
+    dn_err_errno (b, err);
     rename (aside, b);
     return -1;
 }
@@ -187,13 +182,13 @@ static int replace (const char *made, const char *path, bool keep, struct dn_err
     struct stat st;
 
     if (lstat (path, &st) < 0)
-        return rename (made, path) == 0 ? 0 : fail (path, err);
+        return rename (made, path) == 0 ? 0 : dn_err_errno (path, err);
     if (exchange (made, path, err) < 0)
         return -1;
     if (keep) {
         previous_path (path, previous);
         remove_bundle (previous);
-        return rename (made, previous) == 0 ? 0 : fail (previous, err);
+        return rename (made, previous) == 0 ? 0 : dn_err_errno (previous, err);
     }
     remove_bundle (made);
     return 0;
@@ -206,7 +201,7 @@ int dn_directory_rollback (const char *path, struct dn_err *err)
 
     previous_path (path, previous);
     if (lstat (previous, &st) < 0)
-        return fail (previous, err);
+        return dn_err_errno (previous, err);
     return exchange (previous, path, err);
 }
 

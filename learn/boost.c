@@ -105,44 +105,41 @@ static int set_parameters (BoosterHandle handle, uint64_t seed, struct dn_err *e
  */
 static int lift_floors (BoosterHandle handle,
                         DMatrixHandle matrix,
-                        const float *targets,
-                        const bool *floor,
+                        const struct dn_boost_table *table,
                         float *lifted,
-                        int n,
                         struct dn_err *err)
 {
     bst_ulong len;
     const float *now;
 
     if (XGBoosterPredict (handle, matrix, 0, 0, 0, &len, &now) != 0
-        || len != (bst_ulong) n)
+        || len != (bst_ulong) table->n)
         return fail ("predict", err);
-    for (int i = 0; i < n; i++)
-        lifted[i] = floor[i] ? fmaxf (targets[i], now[i]) : targets[i];
-    if (XGDMatrixSetFloatInfo (matrix, "label", lifted, (bst_ulong) n) != 0)
+    for (int i = 0; i < table->n; i++)
+        lifted[i] =
+            table->floor[i] ? fmaxf (table->targets[i], now[i]) : table->targets[i];
+    if (XGDMatrixSetFloatInfo (matrix, "label", lifted, len) != 0)
         return fail ("label", err);
     return 0;
 }
 
 static int boost (BoosterHandle handle,
                   DMatrixHandle matrix,
-                  const float *targets,
-                  const bool *floor,
-                  int n,
+                  const struct dn_boost_table *table,
                   struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) float *lifted = NULL;
     bool any = false;
 
-    for (int i = 0; floor && i < n; i++)
-        any = any || floor[i];
+    for (int i = 0; table->floor && i < table->n; i++)
+        any = any || table->floor[i];
     if (any) {
-        lifted = malloc ((size_t) n * sizeof (*lifted));
+        lifted = malloc ((size_t) table->n * sizeof (*lifted));
         if (!lifted)
             return dn_err_set (err, DN_E_NOMEM, "out of memory");
     }
     for (int round = 0; round < ROUNDS; round++) {
-        if (any && lift_floors (handle, matrix, targets, floor, lifted, n, err) < 0)
+        if (any && lift_floors (handle, matrix, table, lifted, err) < 0)
             return -1;
         if (XGBoosterUpdateOneIter (handle, round, matrix) != 0)
             return fail ("train", err);
@@ -150,34 +147,30 @@ static int boost (BoosterHandle handle,
     return 0;
 }
 
-struct dn_boost *dn_boost_train (const float *features,
-                                 int n,
-                                 int n_features,
-                                 const float *targets,
-                                 const float *weights,
-                                 const bool *floor,
+struct dn_boost *dn_boost_train (const struct dn_boost_table *table,
                                  uint64_t seed,
                                  struct dn_err *err)
 {
     dn_cleanup (free_matrix) DMatrixHandle matrix = NULL;
     struct dn_boost *made = calloc (1, sizeof (*made));
-    bst_ulong rows = (bst_ulong) n;
+    bst_ulong rows = (bst_ulong) table->n;
 
     if (!made) {
         dn_err_set (err, DN_E_NOMEM, "out of memory");
         return NULL;
     }
-    if (XGDMatrixCreateFromMat (features, rows, (bst_ulong) n_features, NAN, &matrix)
+    if (XGDMatrixCreateFromMat (
+            table->features, rows, (bst_ulong) table->n_features, NAN, &matrix)
             != 0
-        || XGDMatrixSetFloatInfo (matrix, "label", targets, rows) != 0
-        || XGDMatrixSetFloatInfo (matrix, "weight", weights, rows) != 0
+        || XGDMatrixSetFloatInfo (matrix, "label", table->targets, rows) != 0
+        || XGDMatrixSetFloatInfo (matrix, "weight", table->weights, rows) != 0
         || XGBoosterCreate (&matrix, 1, &made->handle) != 0) {
         fail ("data", err);
         dn_boost_free (made);
         return NULL;
     }
     if (set_parameters (made->handle, seed, err) == 0
-        && boost (made->handle, matrix, targets, floor, n, err) == 0)
+        && boost (made->handle, matrix, table, err) == 0)
         return made;
     dn_boost_free (made);
     return NULL;

@@ -24,16 +24,20 @@ int dn_boost_rounds (void);
 /* The version of libxgboost, such as "1.7.4". */
 void dn_boost_version (char *text, size_t size);
 
-/* Train on 'n' rows of 'n_features'. The target of a 'floor' row (may be NULL) is a
- * lower limit: the row has a gradient only where the prediction is below it. NULL with
- * 'err'. Freed with dn_boost_free ().
+/* What is learned from: 'n' rows of 'n_features'. The target of a 'floor' row (may be
+ * NULL) is a lower limit: the row has a gradient only where the prediction is below it.
  */
-struct dn_boost *dn_boost_train (const float *features,
-                                 int n,
-                                 int n_features,
-                                 const float *targets,
-                                 const float *weights,
-                                 const bool *floor,
+struct dn_boost_table {
+    float *features;
+    float *targets;
+    float *weights;
+    bool *floor;
+    int n;
+    int n_features;
+};
+
+/* NULL with 'err'. Freed with dn_boost_free (). */
+struct dn_boost *dn_boost_train (const struct dn_boost_table *table,
                                  uint64_t seed,
                                  struct dn_err *err);
 void dn_boost_free (struct dn_boost *made);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fields.h"
+
 static const char *const metric_text[] = {
     [DN_METRIC_STEP_TIME] = "step_time",
     [DN_METRIC_GPU_MEMORY] = "gpu_memory",
@@ -27,19 +29,6 @@ static const char *const grouping_text[] = {
 const struct dn_names dn_metric_names = DN_NAMES (metric_text, DN_N_METRICS);
 const struct dn_names dn_grouping_names = DN_NAMES (grouping_text, DN_N_GROUPINGS);
 
-struct dn_evaluation dn_evaluation_start (const struct dn_predictor *predictor,
-                                          const struct dn_rules *rules,
-                                          const struct dn_catalogue *catalogue,
-                                          const struct dn_datasets *datasets,
-                                          const struct dn_networks *networks)
-{
-    return (struct dn_evaluation){.predictor = *predictor,
-                                  .rules = rules,
-                                  .catalogue = catalogue,
-                                  .datasets = datasets,
-                                  .networks = networks};
-}
-
 void dn_evaluation_free (struct dn_evaluation *evaluation)
 {
     if (!evaluation)
@@ -57,18 +46,17 @@ static int skip (struct dn_evaluation *evaluation,
                  const char *reason,
                  struct dn_err *err)
 {
-    struct dn_skipped *grown;
+    int64_t n = evaluation->n_skipped++;
 
-    if (evaluation->n_skipped++ >= DN_SKIPPED_MAX)
+    if (n >= DN_SKIPPED_MAX)
         return 0;
-    grown = realloc (evaluation->skipped,
-                     (size_t) evaluation->n_skipped * sizeof (*evaluation->skipped));
-    if (!grown)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    evaluation->skipped = grown;
-    grown += evaluation->n_skipped - 1;
-    grown->line = line;
-    snprintf (grown->reason, sizeof (grown->reason), "%s", reason);
+    if (dn_rows_grow (&evaluation->skipped, n, sizeof (*evaluation->skipped), err) < 0)
+        return -1;
+    evaluation->skipped[n].line = line;
+    snprintf (evaluation->skipped[n].reason,
+              sizeof (evaluation->skipped[n].reason),
+              "%s",
+              reason);
     return 0;
 }
 
@@ -188,14 +176,7 @@ static int predict_run (const struct dn_evaluation *evaluation,
     struct dn_case c = {.spec = &run->spec, .graph = &run->graph};
     struct dn_predictor predictor = evaluation->predictor;
 
-    if (dn_run_case_read (row,
-                          DN_RUN_JUDGE,
-                          evaluation->catalogue,
-                          evaluation->datasets,
-                          evaluation->networks,
-                          run,
-                          err)
-        < 0)
+    if (dn_run_case_read (row, DN_RUN_JUDGE, &evaluation->tables, run, err) < 0)
         return -1;
     /* If the table states no number of CPUs, the usual number is assumed. */
     c.cpus_per_gpu = dn_run_known (run->run.cores_per_gpu);

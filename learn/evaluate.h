@@ -48,9 +48,7 @@ extern const struct dn_names dn_grouping_names;
 struct dn_evaluation {
     struct dn_predictor predictor; /* borrowed, as are the next three */
     const struct dn_rules *rules;
-    const struct dn_catalogue *catalogue;
-    const struct dn_datasets *datasets;
-    const struct dn_networks *networks;
+    struct dn_run_tables tables;
     const struct dn_people *people; /* knows the users of runs; NULL: none is known */
     int64_t n_rows;
     int64_t n_predicted;
@@ -75,12 +73,7 @@ struct dn_row_result {
     double measured[DN_N_METRICS]; /* in the units of the table; 0: not measured */
 };
 
-/* An empty evaluation. Freed with dn_evaluation_free (). */
-struct dn_evaluation dn_evaluation_start (const struct dn_predictor *predictor,
-                                          const struct dn_rules *rules,
-                                          const struct dn_catalogue *catalogue,
-                                          const struct dn_datasets *datasets,
-                                          const struct dn_networks *networks);
+/* NULL-safe. */
 void dn_evaluation_free (struct dn_evaluation *evaluation);
 
 /* Predict one row and add it. A row that cannot be read or predicted is skipped with

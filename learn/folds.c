@@ -19,15 +19,7 @@
 
 /* --- trees ----------------------------------------------------------------------- */
 
-/* The input of libxgboost for some runs. */
-struct table {
-    float *features;
-    float *targets;
-    float *weights;
-    bool *floor;
-};
-
-static void free_table (struct table *table)
+static void free_table (struct dn_boost_table *table)
 {
     free (table->features);
     free (table->targets);
@@ -35,30 +27,30 @@ static void free_table (struct table *table)
     free (table->floor);
 }
 
-static int fill_table (const struct dn_runs *runs,
-                       const int *index,
-                       const double *weight,
-                       int n,
-                       struct table *table,
+/* The input of libxgboost for some cases. */
+static int fill_table (const struct dn_cases *cases,
+                       struct dn_boost_table *table,
                        struct dn_err *err)
 {
-    size_t rows = (size_t) (n > 0 ? n : 1);
+    size_t rows = (size_t) cases->n + 1;
 
+    table->n = cases->n;
+    table->n_features = DN_N_FEATURES;
     table->features = malloc (rows * DN_N_FEATURES * sizeof (float));
     table->targets = malloc (rows * sizeof (float));
     table->weights = malloc (rows * sizeof (float));
     table->floor = malloc (rows * sizeof (bool));
     if (!table->features || !table->targets || !table->weights || !table->floor)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    for (int i = 0; i < n; i++) {
-        const struct dn_example *run = &runs->runs[index[i]];
+    for (int i = 0; i < cases->n; i++) {
+        const struct dn_example *run = dn_cases_run (cases, i);
         double target = run->ratio[DN_QUANTITY_STEP];
 
         memcpy (table->features + (size_t) i * DN_N_FEATURES,
                 run->features,
                 sizeof (run->features));
         table->targets[i] = (float) fmin (fmax (target, -TARGET_MAX), TARGET_MAX);
-        table->weights[i] = weight ? (float) weight[i] : 1;
+        table->weights[i] = cases->weight ? (float) cases->weight[i] : 1;
         table->floor[i] = run->censored;
     }
     return 0;
@@ -72,76 +64,51 @@ static int compare_reals (const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static float median_of (float *values, int n)
-{
-    qsort (values, (size_t) n, sizeof (*values), compare_reals);
-    return values[n / 2];
-}
-
 /* How fast a source is with a family of models is a matter of that source: what carries
  * over is how its runs differ from one another. So the median of each unit is moved to
  * the mean of these medians.
  */
-static int centre (const struct dn_case_set *set,
-                   const int *place,
-                   struct table *table,
-                   int n,
+static int centre (const struct dn_cases *cases,
+                   struct dn_boost_table *table,
                    struct dn_err *err)
 {
-    dn_cleanup (dn_free_ptr) float *work = malloc ((size_t) n * sizeof (*work));
-    dn_cleanup (dn_free_ptr) float *medians =
-        calloc ((size_t) set->n_units, sizeof (*medians));
+    const int *unit = cases->set->unit;
+    size_t n_units = (size_t) cases->set->n_units;
+    dn_cleanup (dn_free_ptr) float *work = malloc ((size_t) table->n * sizeof (*work));
+    dn_cleanup (dn_free_ptr) float *medians = calloc (n_units, sizeof (*medians));
     float mean = 0;
-    int n_units = 0;
+    int n_known = 0;
 
     if (!work || !medians)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    for (int u = 0; u < set->n_units; u++) {
+    for (int u = 0; u < (int) n_units; u++) {
         int own = 0;
 
-        for (int i = 0; i < n; i++)
-            if (set->unit[place[i]] == u && !table->floor[i])
+        for (int i = 0; i < table->n; i++)
+            if (unit[dn_cases_place (cases, i)] == u && !table->floor[i])
                 work[own++] = table->targets[i];
         if (own == 0)
             continue;
-        medians[u] = median_of (work, own);
+        qsort (work, (size_t) own, sizeof (*work), compare_reals);
+        medians[u] = work[own / 2];
         mean += medians[u];
-        n_units++;
+        n_known++;
     }
-    for (int i = 0; i < n && n_units > 0; i++)
-        table->targets[i] += mean / (float) n_units - medians[set->unit[place[i]]];
+    for (int i = 0; i < table->n && n_known > 0; i++)
+        table->targets[i] +=
+            mean / (float) n_known - medians[unit[dn_cases_place (cases, i)]];
     return 0;
 }
 
-struct dn_boost *dn_train_trees (const struct dn_runs *runs,
-                                 const struct dn_case_set *set,
-                                 const int *place,
-                                 const double *weight,
-                                 int n,
+struct dn_boost *dn_train_trees (const struct dn_cases *cases,
                                  uint64_t seed,
                                  struct dn_err *err)
 {
-    dn_cleanup (free_table) struct table table = {0};
-    dn_cleanup (dn_free_ptr) int *index =
-        malloc ((size_t) (n > 0 ? n : 1) * sizeof (*index));
+    dn_cleanup (free_table) struct dn_boost_table table = {0};
 
-    if (!index) {
-        dn_err_set (err, DN_E_NOMEM, "out of memory");
+    if (fill_table (cases, &table, err) < 0 || centre (cases, &table, err) < 0)
         return NULL;
-    }
-    for (int i = 0; i < n; i++)
-        index[i] = set->index[place[i]];
-    if (fill_table (runs, index, weight, n, &table, err) < 0
-        || centre (set, place, &table, n, err) < 0)
-        return NULL;
-    return dn_boost_train (table.features,
-                           n,
-                           DN_N_FEATURES,
-                           table.targets,
-                           table.weights,
-                           table.floor,
-                           seed,
-                           err);
+    return dn_boost_train (&table, seed, err);
 }
 
 /* --- one fold -------------------------------------------------------------------- */
@@ -178,15 +145,12 @@ static bool is_judged (const struct folds *folds, int fold, int i)
     return is_in (folds, 0, fold, i) && (!folds->part[1] || is_in (folds, 1, fold, i));
 }
 
-static bool is_kept (const struct folds *folds, int fold, int i)
-{
-    return !is_in (folds, 0, fold, i) && !is_in (folds, 1, fold, i);
-}
-
-/* The cases of a set that are kept, then those that are judged. */
+/* The cases of a set that one fold keeps, then those that are judged. */
 struct split {
+    struct dn_training *training;
+    struct dn_case_set *set;
+    int scheme;
     int *place;     /* in the set */
-    int *index;     /* in the runs */
     double *weight; /* of those that are kept, with mean 1 */
     float *sums;    /* of those that are judged */
     int n_kept;
@@ -196,50 +160,40 @@ struct split {
 static void free_split (struct split *split)
 {
     free (split->place);
-    free (split->index);
     free (split->weight);
     free (split->sums);
 }
 
-static int split_set (const struct dn_case_set *set,
+static struct dn_cases kept (const struct split *split)
+{
+    return (struct dn_cases){split->set, split->place, split->weight, split->n_kept};
+}
+
+static int split_set (struct split *split,
                       const struct folds *folds,
                       int fold,
-                      struct split *split,
                       struct dn_err *err)
 {
+    const struct dn_case_set *set = split->set;
     size_t n = (size_t) set->n;
 
     split->place = malloc (n * sizeof (int));
-    split->index = malloc (n * sizeof (int));
     split->weight = malloc (n * sizeof (double));
-    split->sums = malloc (n * sizeof (float));
-    if (!split->place || !split->index || !split->weight || !split->sums)
+    split->sums = calloc (n, sizeof (float));
+    if (!split->place || !split->weight || !split->sums)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     for (int out = 0; out <= 1; out++)
         for (int i = 0; i < set->n; i++) {
-            if (out == 1 ? !is_judged (folds, fold, i) : !is_kept (folds, fold, i))
+            if (out == 1 ? !is_judged (folds, fold, i)
+                         : is_in (folds, 0, fold, i) || is_in (folds, 1, fold, i))
                 continue;
             split->place[split->n] = i;
-            split->index[split->n] = set->index[i];
             split->weight[split->n++] = set->weight[i];
             split->n_kept += out == 0;
         }
     if (split->n_kept > 0)
         dn_weights_scale (split->weight, split->n_kept);
     return 0;
-}
-
-static int predict_split (const struct dn_runs *runs,
-                          const struct dn_boost *trees,
-                          const struct split *split,
-                          struct dn_err *err)
-{
-    dn_cleanup (free_table) struct table table = {0};
-    int n = split->n - split->n_kept;
-
-    if (fill_table (runs, split->index + split->n_kept, NULL, n, &table, err) < 0)
-        return -1;
-    return dn_boost_predict (trees, table.features, n, DN_N_FEATURES, split->sums, err);
 }
 
 static void domain_free (struct dn_domain *domain)
@@ -255,14 +209,15 @@ static void boost_free (struct dn_boost **boost)
 /* Which kinds of networks were kept, in each stack; the last entry of a row is any
  * stack. NULL without memory.
  */
-static bool *find_seen (const struct dn_runs *runs, const struct split *split)
+static bool *find_seen (const struct split *split)
 {
-    size_t n_stacks = (size_t) runs->labels[DN_LABEL_STACK].n + 1;
-    bool *seen =
-        calloc ((size_t) runs->labels[DN_LABEL_KIND].n * n_stacks, sizeof (bool));
+    const struct dn_label_names *labels = split->training->runs.labels;
+    const struct dn_cases cases = kept (split);
+    size_t n_stacks = (size_t) labels[DN_LABEL_STACK].n + 1;
+    bool *seen = calloc ((size_t) labels[DN_LABEL_KIND].n * n_stacks, sizeof (bool));
 
     for (int i = 0; seen && i < split->n_kept; i++) {
-        const int *label = runs->runs[split->index[i]].label;
+        const int *label = dn_cases_run (&cases, i)->label;
         bool *row = seen + (size_t) label[DN_LABEL_KIND] * n_stacks;
 
         row[label[DN_LABEL_STACK]] = row[n_stacks - 1] = true;
@@ -287,94 +242,84 @@ static enum dn_validated_level level_of (const struct dn_runs *runs,
 }
 
 /* The sums of trees that the runs which were kept make, of the others. */
-static int find_residuals (const struct dn_training *training,
-                           const struct dn_case_set *set,
-                           const struct split *split,
-                           struct dn_err *err)
+static int find_residuals (const struct split *split, struct dn_err *err)
 {
-    const struct dn_runs *runs = &training->runs;
     dn_cleanup (boost_free) struct dn_boost *trees = NULL;
+    dn_cleanup (free_table) struct dn_boost_table table = {0};
+    const struct dn_cases cases = kept (split);
+    const struct dn_cases judged = {.set = split->set,
+                                    .place = split->place + split->n_kept,
+                                    .n = split->n - split->n_kept};
 
-    if (training->bounds_only) {
-        for (int i = 0; i < split->n - split->n_kept; i++)
-            split->sums[i] = 0;
+    if (split->training->bounds_only)
         return 0;
-    }
-    trees = dn_train_trees (
-        runs, set, split->place, split->weight, split->n_kept, training->seed, err);
-    return trees ? predict_split (runs, trees, split, err) : -1;
+    trees = dn_train_trees (&cases, split->training->seed, err);
+    if (!trees || fill_table (&judged, &table, err) < 0)
+        return -1;
+    return dn_boost_predict (
+        trees, table.features, table.n, DN_N_FEATURES, split->sums, err);
 }
 
-static int judge_fold (struct dn_training *training,
-                       struct dn_case_set *set,
-                       int scheme,
-                       const struct split *split,
-                       struct dn_err *err)
+static int judge_fold (const struct split *split, struct dn_err *err)
 {
-    const struct dn_runs *runs = &training->runs;
     dn_cleanup (domain_free) struct dn_domain domain = {.n_knots = 0};
-    dn_cleanup (dn_free_ptr) bool *seen = find_seen (runs, split);
+    dn_cleanup (dn_free_ptr) bool *seen = find_seen (split);
+    const struct dn_cases cases = kept (split);
 
     if (!seen)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    if (dn_domain_fit (runs, split->index, split->n_kept, &domain, err) < 0
-        || find_residuals (training, set, split, err) < 0)
+    if (dn_domain_fit (&cases, &domain, err) < 0 || find_residuals (split, err) < 0)
         return -1;
     for (int i = split->n_kept; i < split->n; i++) {
-        struct dn_left_out *out = dn_left_out_by (set, scheme) + split->place[i];
+        struct dn_left_out *out =
+            dn_left_out_by (split->set, split->scheme) + split->place[i];
 
         out->residual = (double) split->sums[i - split->n_kept];
         out->distance = dn_domain_distance (&domain, out->run->features);
         out->ratio = out->run->ratio[DN_QUANTITY_STEP];
         out->judged = true;
-        out->level = level_of (runs, seen, out->run);
+        out->level = level_of (&split->training->runs, seen, out->run);
     }
     return 0;
 }
 
 /* Refit the white box without the runs that are not kept. */
-static int refit (struct dn_training *training,
-                  const struct split *split,
-                  struct dn_err *err)
+static int refit (const struct split *split, struct dn_err *err)
 {
-    dn_cleanup (dn_free_ptr) bool *left_out =
-        malloc ((size_t) training->runs.n * sizeof (bool));
+    struct dn_training *training = split->training;
+    size_t bytes = (size_t) training->runs.n * sizeof (bool);
+    dn_cleanup (dn_free_ptr) bool *left_out = malloc (bytes);
 
     if (!left_out)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    memset (left_out, true, (size_t) training->runs.n * sizeof (bool));
+    memset (left_out, true, bytes);
     for (int i = 0; i < split->n_kept; i++)
-        left_out[split->index[i]] = false;
+        left_out[split->set->index[split->place[i]]] = false;
     return training->refit (training->context, left_out, &training->runs, err);
 }
 
-static int run_fold (struct dn_training *training,
-                     struct dn_case_set *set,
-                     int scheme,
+static int run_fold (struct split *split,
                      const struct folds *folds,
                      int fold,
                      struct dn_err *err)
 {
-    dn_cleanup (free_split) struct split split = {0};
-    struct dn_runs *runs = &training->runs;
-    size_t bytes = (size_t) runs->n * sizeof (*runs->runs);
+    const struct dn_training *training = split->training;
+    size_t bytes = (size_t) training->runs.n * sizeof (*training->runs.runs);
     dn_cleanup (dn_free_ptr) struct dn_example *before = NULL;
     int rc;
 
-    if (split_set (set, folds, fold, &split, err) < 0)
+    if (split_set (split, folds, fold, err) < 0)
         return -1;
-    if (split.n == split.n_kept || split.n_kept == 0)
+    if (split->n == split->n_kept || split->n_kept == 0)
         return 0; /* nothing to judge, or nothing to judge it by */
-    if (!training->refit || scheme == DN_SCHEME_RUN)
-        return judge_fold (training, set, scheme, &split, err);
+    if (!training->refit || split->scheme == DN_SCHEME_RUN)
+        return judge_fold (split, err);
     before = malloc (bytes);
     if (!before)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    memcpy (before, runs->runs, bytes);
-    rc = refit (training, &split, err) < 0
-             ? -1
-             : judge_fold (training, set, scheme, &split, err);
-    memcpy (runs->runs, before, bytes);
+    memcpy (before, training->runs.runs, bytes);
+    rc = refit (split, err) < 0 ? -1 : judge_fold (split, err);
+    memcpy (training->runs.runs, before, bytes);
     return rc;
 }
 
@@ -519,7 +464,10 @@ int dn_cross_validate (struct dn_training *training,
     }
     for (int s = 0; s < DN_N_SCHEMES; s++)
         for (int f = 0; set->done[s] && f < n_folds (&folds[s]); f++) {
-            if (run_fold (training, set, s, &folds[s], f, err) < 0)
+            dn_cleanup (free_split) struct split split = {
+                .training = training, .set = set, .scheme = s};
+
+            if (run_fold (&split, &folds[s], f, err) < 0)
                 return -1;
             done++;
             if (training->progress)

@@ -12,6 +12,7 @@
 
 #include "base/digest.h"
 #include "base/json_read.h"
+#include "base/json_write.h"
 #include "learn/boost.h"
 #include "learn/parts.h"
 
@@ -20,14 +21,6 @@
 static void add_text (struct json_object *to, const char *key, const char *text)
 {
     json_object_object_add (to, key, json_object_new_string (text));
-}
-
-static struct json_object *add_object (struct json_object *to, const char *key)
-{
-    struct json_object *made = json_object_new_object ();
-
-    json_object_object_add (to, key, made);
-    return made;
 }
 
 static struct json_object *add_array (struct json_object *to, const char *key)
@@ -85,7 +78,7 @@ static void add_validated (struct json_object *manifest,
 
 static void add_features (struct json_object *manifest)
 {
-    struct json_object *features = add_object (manifest, "features");
+    struct json_object *features = dn_json_put_object (manifest, "features");
     struct json_object *names;
 
     add_count (features, "version", DN_FEATURES_VERSION);
@@ -98,7 +91,7 @@ static void add_features (struct json_object *manifest)
 static void add_data (struct json_object *manifest, const struct dn_training *training)
 {
     const struct dn_runs *runs = &training->runs;
-    struct json_object *data = add_object (manifest, "data");
+    struct json_object *data = dn_json_put_object (manifest, "data");
     struct json_object *files;
 
     add_count (data, "rows", runs->n_rows);
@@ -120,7 +113,7 @@ static void add_data (struct json_object *manifest, const struct dn_training *tr
 static void add_training (struct json_object *manifest,
                           const struct dn_training *training)
 {
-    struct json_object *json = add_object (manifest, "training");
+    struct json_object *json = dn_json_put_object (manifest, "training");
     struct json_object *parameters;
     const struct dn_boost_parameter *parameter;
     char version[32];
@@ -132,7 +125,7 @@ static void add_training (struct json_object *manifest,
         return;
     dn_boost_version (version, sizeof (version));
     add_text (json, "xgboost", version);
-    parameters = add_object (json, "parameters");
+    parameters = dn_json_put_object (json, "parameters");
     add_count (parameters, "rounds", dn_boost_rounds ());
     for (int i = 0; (parameter = dn_boost_parameter_at (i)); i++)
         add_text (parameters, parameter->name, parameter->value);
@@ -141,19 +134,19 @@ static void add_training (struct json_object *manifest,
 static void add_residuals (struct json_object *manifest,
                            const struct dn_training *training)
 {
-    struct json_object *residuals = add_object (manifest, "residuals");
+    struct json_object *residuals = dn_json_put_object (manifest, "residuals");
     struct json_object *step;
     struct json_object *confirmed;
     char version[32];
 
     if (training->bounds_only)
         return;
-    step = add_object (residuals, "step");
+    step = dn_json_put_object (residuals, "step");
     dn_boost_version (version, sizeof (version));
     add_text (step, "file", DN_TRAIN_STEP_FILE);
     add_real (step, "shrink", 1); /* the knots of the domain do the shrinking */
     add_real (step, "limit", DN_TRAIN_LIMIT);
-    confirmed = add_object (step, "confirmed");
+    confirmed = dn_json_put_object (step, "confirmed");
     add_text (confirmed, "xgboost", version);
     add_text (
         confirmed, "sha256", dn_digest_of (dn_flat_file_span (&training->step)).hex);
@@ -163,7 +156,7 @@ static void add_residuals (struct json_object *manifest,
 
 static void add_domain (struct json_object *manifest, const struct dn_domain *domain)
 {
-    struct json_object *json = add_object (manifest, "domain");
+    struct json_object *json = dn_json_put_object (manifest, "domain");
     struct json_object *scale = add_array (json, "scale");
     struct json_object *weight = add_array (json, "weight");
     struct json_object *knots = add_array (json, "knots");
@@ -183,7 +176,7 @@ static void add_domain (struct json_object *manifest, const struct dn_domain *do
         add_real (knot, "residual", domain->knots[k].residual);
         add_real (knot, "sigma", domain->knots[k].sigma);
     }
-    crumbs = add_object (json, "crumbs");
+    crumbs = dn_json_put_object (json, "crumbs");
     add_real (crumbs, "slope", domain->crumbs.slope);
     add_real (crumbs, "at", domain->crumbs.at);
     add_real (crumbs, "low", domain->crumbs.low);
@@ -206,7 +199,7 @@ static void add_laws (struct json_object *to, const struct dn_bounds *laws)
     struct json_object *groups;
 
     add_reals (to, "all", laws->all.values, laws->all.n);
-    groups = add_object (to, "groups");
+    groups = dn_json_put_object (to, "groups");
     for (int g = 0; g < laws->n_groups; g++)
         add_reals (groups,
                    laws->groups[g].name,
@@ -218,19 +211,19 @@ static void add_bounds (struct json_object *manifest,
                         const struct dn_bounds bounds[DN_N_QUANTITIES],
                         const struct dn_bounds *within)
 {
-    struct json_object *json = add_object (manifest, "bounds");
+    struct json_object *json = dn_json_put_object (manifest, "bounds");
     struct json_object *entry;
 
     add_reals (json, "levels", dn_train_levels, DN_TRAIN_LEVELS);
     for (int q = 0; q < DN_N_QUANTITIES; q++) {
         if (bounds[q].all.n == 0)
             continue;
-        entry = add_object (json, dn_names_get (&dn_quantity_names, q));
+        entry = dn_json_put_object (json, dn_names_get (&dn_quantity_names, q));
         add_laws (entry, &bounds[q]);
     }
     if (within->all.n == 0)
         return;
-    entry = add_object (json, "within");
+    entry = dn_json_put_object (json, "within");
     add_reals (entry, "levels", dn_train_within_levels, DN_TRAIN_WITHIN_LEVELS);
     add_laws (entry, within);
 }
@@ -239,7 +232,7 @@ static void add_errors (struct json_object *to,
                         const char *key,
                         const struct dn_errors *errors)
 {
-    struct json_object *json = add_object (to, key);
+    struct json_object *json = dn_json_put_object (to, key);
 
     add_real (json, "mean", errors->mean);
     add_real (json, "median", errors->median);
@@ -264,7 +257,7 @@ static void add_level (struct json_object *to,
 /* Of the runs at each level of validation, if there were any. */
 static void add_widths (struct json_object *to, const struct dn_judgement *judgement)
 {
-    struct json_object *json = add_object (to, "validated");
+    struct json_object *json = dn_json_put_object (to, "validated");
 
     for (int l = 0; l < DN_N_VALIDATED_LEVELS; l++) {
         const struct dn_width *width = &judgement->widths[l];
@@ -272,7 +265,7 @@ static void add_widths (struct json_object *to, const struct dn_judgement *judge
 
         if (width->n == 0)
             continue;
-        entry = add_object (json, dn_names_get (&dn_validated_level_names, l));
+        entry = dn_json_put_object (json, dn_names_get (&dn_validated_level_names, l));
         add_count (entry, "rows", width->n);
         add_real (entry, "coverage_p95", width->coverage);
         add_real (entry, "width_p95", width->width);
@@ -302,7 +295,7 @@ static void add_reliability (struct json_object *to,
 static void add_metrics (struct json_object *manifest,
                          const struct dn_training *training)
 {
-    struct json_object *metrics = add_object (manifest, "metrics");
+    struct json_object *metrics = dn_json_put_object (manifest, "metrics");
 
     for (int s = 0; s < DN_N_SCHEMES; s++) {
         const struct dn_judgement *j = &training->judgements[s];
@@ -312,7 +305,7 @@ static void add_metrics (struct json_object *manifest,
         if (j->n == 0)
             continue;
         snprintf (key, sizeof (key), "%s_left_out", dn_names_get (&dn_scheme_names, s));
-        json = add_object (metrics, key);
+        json = dn_json_put_object (metrics, key);
         add_count (json, "rows", j->n);
         add_errors (json, "white_box", &j->white_box);
         add_errors (json, "learned", &j->learned);
@@ -329,7 +322,7 @@ static void add_file (struct json_object *files,
                       const char *name,
                       const struct dn_flat_file *file)
 {
-    struct json_object *entry = add_object (files, name);
+    struct json_object *entry = dn_json_put_object (files, name);
 
     add_count (entry, "bytes", (int64_t) file->len);
     add_text (entry, "sha256", dn_digest_of (dn_flat_file_span (file)).hex);
@@ -337,7 +330,7 @@ static void add_file (struct json_object *files,
 
 static void add_files (struct json_object *manifest, const struct dn_training *training)
 {
-    struct json_object *files = add_object (manifest, "files");
+    struct json_object *files = dn_json_put_object (manifest, "files");
 
     add_file (files, DN_TRAIN_POINTS_FILE, &training->points);
     if (!training->bounds_only)

@@ -63,19 +63,32 @@ void dn_case_set_free (struct dn_case_set *set);
 /* Multiply the values so that their mean is 1. */
 void dn_weights_scale (double *values, int n);
 
-/* Fit scale and points of the domain to the runs 'index'. */
-int dn_domain_fit (const struct dn_runs *runs,
-                   const int *index,
-                   int n,
+/* Some cases of a set. */
+struct dn_cases {
+    const struct dn_case_set *set;
+    const int *place; /* of each in the set; NULL: the first ones */
+    const double *weight;
+    int n;
+};
+
+static inline int dn_cases_place (const struct dn_cases *cases, int i)
+{
+    return cases->place ? cases->place[i] : i;
+}
+
+static inline const struct dn_example *dn_cases_run (const struct dn_cases *cases,
+                                                     int i)
+{
+    return cases->set->left_out[dn_cases_place (cases, i)].run;
+}
+
+/* Fit scale and points of the domain to these. */
+int dn_domain_fit (const struct dn_cases *cases,
                    struct dn_domain *domain,
                    struct dn_err *err);
 
-/* Train trees on the cases 'place' of a set, with these weights. */
-struct dn_boost *dn_train_trees (const struct dn_runs *runs,
-                                 const struct dn_case_set *set,
-                                 const int *place,
-                                 const double *weight,
-                                 int n,
+/* Train trees on these. */
+struct dn_boost *dn_train_trees (const struct dn_cases *cases,
                                  uint64_t seed,
                                  struct dn_err *err);
 

@@ -26,11 +26,10 @@
 
 /* --- points ---------------------------------------------------------------------- */
 
-static void fit_scales (const struct dn_runs *runs,
-                        const int *index,
-                        int n,
-                        struct dn_domain *domain)
+static void fit_scales (const struct dn_cases *cases, struct dn_domain *domain)
 {
+    int n = cases->n;
+
     domain->n_used = DN_AXES_ALL;
     for (int f = 0; f < DN_N_FEATURES; f++) {
         double sum = 0;
@@ -40,14 +39,14 @@ static void fit_scales (const struct dn_runs *runs,
         double scale;
 
         for (int i = 0; i < n; i++) {
-            double value = (double) runs->runs[index[i]].features[f];
+            double value = (double) dn_cases_run (cases, i)->features[f];
 
             sum += value;
             low = fmin (low, value);
             high = fmax (high, value);
         }
         for (int i = 0; i < n; i++) {
-            double off = (double) runs->runs[index[i]].features[f] - sum / n;
+            double off = (double) dn_cases_run (cases, i)->features[f] - sum / n;
 
             squares += off * off;
         }
@@ -75,18 +74,17 @@ static double square_to (const float *features,
 /* Each point is the run that is furthest from all points so far (Gonzalez 1985). So no
  * run is further from its nearest point than twice the distance of the best choice.
  */
-static void spread_points (const struct dn_runs *runs,
-                           const int *index,
-                           int n,
+static void spread_points (const struct dn_cases *cases,
                            double *nearest,
                            struct dn_domain *domain)
 {
+    int n = cases->n;
     int next = 0;
 
     for (int i = 0; i < n; i++)
         nearest[i] = INFINITY;
     while (domain->n_points < POINTS_MAX) {
-        const float *chosen = runs->runs[index[next]].features;
+        const float *chosen = dn_cases_run (cases, next)->features;
         float *point = domain->points + (ptrdiff_t) domain->n_points * domain->n_used;
 
         for (int f = 0; f < DN_N_FEATURES; f++)
@@ -94,7 +92,7 @@ static void spread_points (const struct dn_runs *runs,
         domain->n_points++;
         next = 0;
         for (int i = 0; i < n; i++) {
-            const float *features = runs->runs[index[i]].features;
+            const float *features = dn_cases_run (cases, i)->features;
 
             nearest[i] = fmin (nearest[i], square_to (features, domain, point));
             if (nearest[i] > nearest[next])
@@ -105,20 +103,18 @@ static void spread_points (const struct dn_runs *runs,
     }
 }
 
-int dn_domain_fit (const struct dn_runs *runs,
-                   const int *index,
-                   int n,
+int dn_domain_fit (const struct dn_cases *cases,
                    struct dn_domain *domain,
                    struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) double *nearest =
-        malloc ((size_t) (n > 0 ? n : 1) * sizeof (double));
+        malloc (((size_t) cases->n + 1) * sizeof (double));
 
     domain->points = calloc (POINTS_MAX, sizeof (float) * DN_AXES_ALL);
     if (!nearest || !domain->points)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    fit_scales (runs, index, n, domain);
-    spread_points (runs, index, n, nearest, domain);
+    fit_scales (cases, domain);
+    spread_points (cases, nearest, domain);
     return 0;
 }
 

@@ -72,8 +72,7 @@ static int sidecar_of (const struct dn_run *run, char **text, struct dn_err *err
 }
 
 int dn_run_spec (const struct dn_run *run,
-                 const struct dn_datasets *datasets,
-                 const struct dn_networks *networks,
+                 const struct dn_run_tables *tables,
                  struct dn_spec *spec,
                  struct dn_graph *graph,
                  struct dn_err *err)
@@ -98,16 +97,14 @@ int dn_run_spec (const struct dn_run *run,
         && dn_spec_read (pairs, &sidecar.spec, err) < 0)
         return -1;
     *spec = sidecar.spec;
-    if (dn_spec_resolve (spec, datasets, DN_UNSET, err) < 0)
+    if (dn_spec_resolve (spec, tables->datasets, DN_UNSET, err) < 0)
         return -1;
-    return dn_sidecar_graph (networks, &sidecar.layers, spec, graph, err);
+    return dn_sidecar_graph (tables->networks, &sidecar.layers, spec, graph, err);
 }
 
 int dn_run_case_read (const struct dn_row *row,
                       enum dn_run_use use,
-                      const struct dn_catalogue *catalogue,
-                      const struct dn_datasets *datasets,
-                      const struct dn_networks *networks,
+                      const struct dn_run_tables *tables,
                       struct dn_run_case *measured,
                       struct dn_err *err)
 {
@@ -117,10 +114,9 @@ int dn_run_case_read (const struct dn_row *row,
     measured->spec = dn_spec_empty ();
     memset (&measured->graph, 0, sizeof (measured->graph));
     /* An unknown device is reported before any other error of the row. */
-    measured->device = dn_run_device (run, catalogue, err);
+    measured->device = dn_run_device (run, tables->catalogue, err);
     if (!measured->device || rc < 0
-        || dn_run_spec (run, datasets, networks, &measured->spec, &measured->graph, err)
-               < 0)
+        || dn_run_spec (run, tables, &measured->spec, &measured->graph, err) < 0)
         return -1;
     if (dn_device_supports (measured->device, measured->spec.precision))
         return 0;

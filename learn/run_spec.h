@@ -16,6 +16,13 @@
 #include "policy/scope.h"
 #include "predict/estimate.h"
 
+/* What the names in a row mean; borrowed. */
+struct dn_run_tables {
+    const struct dn_catalogue *catalogue;
+    const struct dn_datasets *datasets;
+    const struct dn_networks *networks;
+};
+
 /* Numbers are in the units of the columns, NaN or DN_UNSET where they are unknown.
  * Texts are borrowed from a row and valid until the next one is read, "" where they are
  * unknown.
@@ -82,8 +89,7 @@ const struct dn_device *dn_run_device (const struct dn_run *run,
  * reason why the specification is unknown.
  */
 int dn_run_spec (const struct dn_run *run,
-                 const struct dn_datasets *datasets,
-                 const struct dn_networks *networks,
+                 const struct dn_run_tables *tables,
                  struct dn_spec *spec,
                  struct dn_graph *graph,
                  struct dn_err *err);
@@ -101,9 +107,7 @@ struct dn_run_case {
  */
 int dn_run_case_read (const struct dn_row *row,
                       enum dn_run_use use,
-                      const struct dn_catalogue *catalogue,
-                      const struct dn_datasets *datasets,
-                      const struct dn_networks *networks,
+                      const struct dn_run_tables *tables,
                       struct dn_run_case *measured,
                       struct dn_err *err);
 void dn_run_case_free (struct dn_run_case *measured);

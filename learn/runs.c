@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fields.h"
 #include "learn/reals.h"
 #include "learn/run_spec.h"
 #include "predict/features.h"
@@ -43,15 +44,8 @@ static int find_label (struct dn_label_names *labels, const char *name)
     for (int i = labels->n - 1; i >= 0; i--)
         if (strncmp (labels->names[i], name, DN_NAME_MAX - 1) == 0)
             return i;
-    if (labels->n == labels->size) {
-        int size = labels->size > 0 ? 2 * labels->size : 64;
-        void *grown = realloc (labels->names, (size_t) size * sizeof (*labels->names));
-
-        if (!grown)
-            return -1;
-        labels->names = grown;
-        labels->size = size;
-    }
+    if (dn_rows_grow (&labels->names, labels->n, sizeof (*labels->names), NULL) < 0)
+        return -1;
     snprintf (labels->names[labels->n], DN_NAME_MAX, "%s", name);
     return labels->n++;
 }
@@ -105,9 +99,6 @@ static const char *family_of (const struct dn_runs *runs,
 }
 
 static int read_example (const struct dn_row *row,
-                         const struct dn_catalogue *catalogue,
-                         const struct dn_datasets *datasets,
-                         const struct dn_networks *networks,
                          struct dn_runs *runs,
                          struct dn_example *example,
                          struct dn_err *err)
@@ -118,9 +109,7 @@ static int read_example (const struct dn_row *row,
     const char *names[DN_N_LABELS];
     char stack[DN_NAME_MAX];
 
-    if (dn_run_case_read (
-            row, DN_RUN_LEARN, catalogue, datasets, networks, &measured, err)
-        < 0)
+    if (dn_run_case_read (row, DN_RUN_LEARN, &runs->tables, &measured, err) < 0)
         return -1;
     if (isnan (run->step_ms) && isnan (run->peak_mem_gb) && isnan (run->power_w))
         return dn_err_set (err, DN_E_RANGE, "nothing was measured");
@@ -174,12 +163,7 @@ static int find_place (struct dn_runs *runs,
     return 0;
 }
 
-int dn_runs_add (struct dn_runs *runs,
-                 const struct dn_row *row,
-                 const struct dn_catalogue *catalogue,
-                 const struct dn_datasets *datasets,
-                 const struct dn_networks *networks,
-                 struct dn_err *err)
+int dn_runs_add (struct dn_runs *runs, const struct dn_row *row, struct dn_err *err)
 {
     struct dn_err why = {0};
     struct dn_example example;
@@ -189,7 +173,7 @@ int dn_runs_add (struct dn_runs *runs,
         return -1;
     runs->n_rows++;
     memset (&example, 0, sizeof (example));
-    if (read_example (row, catalogue, datasets, networks, runs, &example, &why) < 0) {
+    if (read_example (row, runs, &example, &why) < 0) {
         if (why.code == DN_E_NOMEM)
             return dn_err_set (err, DN_E_NOMEM, "%s", why.text);
         if (runs->reason[0] == '\0') {

@@ -34,7 +34,6 @@ enum dn_label {
 struct dn_label_names {
     char (*names)[DN_NAME_MAX]; /* owned */
     int n;
-    int size;
 };
 
 /* What is learned from one run. */
@@ -53,6 +52,7 @@ struct dn_runs {
     int n;
     int size;
     int max;
+    struct dn_run_tables tables;        /* must be set before a row is added */
     const struct dn_families *families; /* NULL: every value is a family; borrowed */
     uint64_t state;                     /* of the random numbers */
     int64_t n_seen;                     /* rows that are usable */
@@ -69,12 +69,7 @@ void dn_runs_free (struct dn_runs *runs);
 /* Add a row. An unusable row is counted and is no error. -1 with DN_E_NOMEM, or with
  * DN_E_SYNTAX if the table has no column spec or gpu.
  */
-int dn_runs_add (struct dn_runs *runs,
-                 const struct dn_row *row,
-                 const struct dn_catalogue *catalogue,
-                 const struct dn_datasets *datasets,
-                 const struct dn_networks *networks,
-                 struct dn_err *err);
+int dn_runs_add (struct dn_runs *runs, const struct dn_row *row, struct dn_err *err);
 
 /* The indices of the runs in which a quantity was measured, owned by the caller. NULL
  * without memory.

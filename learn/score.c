@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fields.h"
 #include "learn/reals.h"
 #include "predict/estimate.h"
 
@@ -31,15 +32,13 @@ static int find_group (const struct dn_score *score, const char *name)
 /* Return the index of a new group, or -1 without memory. */
 static int add_group (struct dn_score *score, const char *name)
 {
-    struct dn_pairs *grown =
-        realloc (score->groups, (size_t) (score->n_groups + 1) * sizeof (*grown));
+    struct dn_pairs *made;
 
-    if (!grown)
+    if (dn_rows_grow (&score->groups, score->n_groups, sizeof (*made), NULL) < 0)
         return -1;
-    score->groups = grown;
-    grown += score->n_groups;
-    memset (grown, 0, sizeof (*grown));
-    snprintf (grown->name, sizeof (grown->name), "%s", name);
+    made = &score->groups[score->n_groups];
+    memset (made, 0, sizeof (*made));
+    snprintf (made->name, sizeof (made->name), "%s", name);
     return score->n_groups++;
 }
 
@@ -62,17 +61,9 @@ static struct dn_pairs *get_group (struct dn_score *score, const char *name)
 /* Make room for one more value. */
 static bool grow (struct dn_reservoir *sample)
 {
-    size_t size = sample->size > 0 ? 2 * sample->size : 64;
-    double *grown;
-
-    if (sample->n < sample->size || sample->n == DN_SAMPLE_MAX)
-        return true;
-    grown = realloc (sample->values, size * sizeof (*grown));
-    if (!grown)
-        return false;
-    sample->values = grown;
-    sample->size = size;
-    return true;
+    return sample->n == DN_SAMPLE_MAX
+           || dn_rows_grow (&sample->values, (int64_t) sample->n, sizeof (double), NULL)
+                  == 0;
 }
 
 /* Once the sample is full, every value seen has the same chance to be in it (Vitter's

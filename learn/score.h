@@ -35,7 +35,6 @@ enum dn_bound {
 struct dn_reservoir {
     double *values; /* owned; at most DN_SAMPLE_MAX */
     size_t n;       /* of values */
-    size_t size;    /* capacity */
     size_t n_seen;
 };
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fields.h"
 #include "learn/reals.h"
 #include "learn/site_solve.h"
 
@@ -25,7 +26,6 @@ struct dn_site_fit {
     struct dn_site_run *runs;
     struct owner *owner_of[DN_SITE_RUNS_MAX]; /* of each run */
     int n_runs;
-    int size;
     int64_t n_seen;
     struct owner owners[DN_SITE_USERS_MAX];
     int n_owners;
@@ -163,21 +163,6 @@ static int find_place (struct dn_site_fit *fit, struct owner *owner)
     return which < (uint64_t) owner->n_kept ? find_run (fit, owner, which) : -1;
 }
 
-static int make_room (struct dn_site_fit *fit, struct dn_err *err)
-{
-    int size = fit->size > 0 ? 2 * fit->size : 64;
-    struct dn_site_run *grown;
-
-    if (fit->n_runs < fit->size)
-        return 0;
-    grown = realloc (fit->runs, (size_t) size * sizeof (*grown));
-    if (!grown)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    fit->runs = grown;
-    fit->size = size;
-    return 0;
-}
-
 int dn_site_fit_add (struct dn_site_fit *fit,
                      struct dn_site_run *run,
                      struct dn_err *err)
@@ -195,7 +180,7 @@ int dn_site_fit_add (struct dn_site_fit *fit,
         }
         dn_graph_free (&fit->runs[at].graph);
     } else {
-        if (make_room (fit, err) < 0)
+        if (dn_rows_grow (&fit->runs, at, sizeof (*fit->runs), err) < 0)
             return -1;
         fit->n_runs++;
         owner->n_kept++;

@@ -42,11 +42,6 @@ static bool same_application (const struct dn_site_member *a,
     return strcmp (a->trace.application, b->trace.application) == 0;
 }
 
-static bool same_block (const struct dn_site_member *a, const struct dn_site_member *b)
-{
-    return a->run->user == b->run->user && same_application (a, b);
-}
-
 /* Is there a second application, of any user? */
 static bool has_second (const struct dn_site_solution *solution)
 {
@@ -210,10 +205,12 @@ static void look (struct dn_site_solution *solution, bool slopes)
 
 int dn_site_block_end (const struct dn_site_solution *solution, int first)
 {
+    const struct dn_site_member *members = solution->members;
     int end = first + 1;
 
     while (end < solution->n_members
-           && same_block (&solution->members[first], &solution->members[end]))
+           && members[first].run->user == members[end].run->user
+           && same_application (&members[first], &members[end]))
         end++;
     return end;
 }
@@ -291,29 +288,18 @@ static bool weigh (struct dn_site_solution *solution, bool slopes)
     return true;
 }
 
-/* The scale of an application whose runs have this mean square of their own part. */
-static void set_scale (struct dn_site_solution *solution,
-                       int first,
-                       int end,
-                       double square)
-{
-    double spread = solution->likeness.spread * solution->likeness.spread;
-    double scale = (DN_STUDENT + square / spread) / (DN_STUDENT + 1);
-
-    for (int i = first; i < end; i++)
-        solution->members[i].scale = fmax (scale, 1);
-}
-
 /* The variances under which errors are as probable as by Student's t, of a run and of
  * an application. 'alone': by the errors as they are, else by what each has of them.
  */
 static void set_variances (struct dn_site_solution *solution, bool alone)
 {
     double noise = solution->likeness.noise * solution->likeness.noise;
+    double spread = solution->likeness.spread * solution->likeness.spread;
     int end;
 
     for (int first = 0; first < solution->n_members; first = end) {
         double sum = 0;
+        double square;
 
         end = dn_site_block_end (solution, first);
         for (int i = first; i < end; i++) {
@@ -326,7 +312,10 @@ static void set_variances (struct dn_site_solution *solution, bool alone)
                 noise * (DN_STUDENT + left * left / noise) / (DN_STUDENT + 1);
             sum += own * own;
         }
-        set_scale (solution, first, end, sum / (end - first));
+        square = sum / (end - first);
+        for (int i = first; i < end; i++)
+            solution->members[i].scale =
+                fmax ((DN_STUDENT + square / spread) / (DN_STUDENT + 1), 1);
     }
 }
 
@@ -354,14 +343,6 @@ static int median_of_users (const struct dn_site_solution *solution,
             below += count (&solution->users[u]) <= most;
     }
     return most;
-}
-
-/* How many votes a user may have; a site's only user has all. */
-static double find_votes (const struct dn_site_solution *solution)
-{
-    int most = median_of_users (solution, count_applications);
-
-    return most > VOTES_MIN || solution->n_users == 1 ? most : VOTES_MIN;
 }
 
 /* The mean over a user's applications of their mean errors. */
@@ -396,9 +377,12 @@ static int count_users (const struct dn_site_solution *solution,
 
 static void set_votes (struct dn_site_solution *solution)
 {
-    double most = find_votes (solution);
+    /* votes that a user may have; a site's only user has all */
+    double most = median_of_users (solution, count_applications);
     double far = FAR * solution->likeness.spread;
 
+    if (solution->n_users > 1)
+        most = fmax (most, VOTES_MIN);
     for (int u = 0; u < solution->n_users; u++) {
         const struct dn_site_user *user = &solution->users[u];
         double off = fabs (mean_error (solution, user));

@@ -98,20 +98,12 @@ static int take_trees (struct dn_training *training,
 
 /* The trees of the bundle are trained on all runs. */
 static int train_all (struct dn_training *training,
-                      const struct dn_case_set *set,
+                      const struct dn_cases *all,
                       struct dn_err *err)
 {
-    dn_cleanup (dn_free_ptr) int *place = malloc ((size_t) set->n * sizeof (*place));
-    struct dn_boost *made;
-    int rc;
+    struct dn_boost *made = dn_train_trees (all, training->seed, err);
+    int rc = made ? take_trees (training, all->set, made, err) : -1;
 
-    if (!place)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    for (int i = 0; i < set->n; i++)
-        place[i] = i;
-    made = dn_train_trees (
-        &training->runs, set, place, set->weight, set->n, training->seed, err);
-    rc = made ? take_trees (training, set, made, err) : -1;
     dn_boost_free (made);
     return rc;
 }
@@ -149,6 +141,7 @@ int dn_training_run (struct dn_training *training, struct dn_err *err)
     dn_cleanup (dn_free_ptr) struct dn_bounds *bounds =
         calloc (DN_N_QUANTITIES + 1, sizeof (*bounds));
     const struct dn_runs *runs = &training->runs;
+    struct dn_cases all;
     struct dn_bounds *within;
 
     if (!bounds)
@@ -161,12 +154,13 @@ int dn_training_run (struct dn_training *training, struct dn_err *err)
         || dn_knots_fit (&step, &domain, err) < 0
         || dn_gates_fit (training, &step, &domain, err) < 0
         || dn_spread_fit (&step, &domain, err) < 0
-        || dn_judge (training, &step, &domain, err) < 0
-        || dn_domain_fit (runs, step.index, step.n, &domain, err) < 0)
+        || dn_judge (training, &step, &domain, err) < 0)
         return -1;
-    if (fit_bounds (
-            training, &step, &domain, DN_LAW_BOUNDS, &bounds[DN_QUANTITY_STEP], err)
-            < 0
+    all = (struct dn_cases){&step, NULL, step.weight, step.n};
+    if (dn_domain_fit (&all, &domain, err) < 0
+        || fit_bounds (
+               training, &step, &domain, DN_LAW_BOUNDS, &bounds[DN_QUANTITY_STEP], err)
+               < 0
         || fit_bounds (training, &step, &domain, DN_LAW_WITHIN, within, err) < 0
         || fit_bounds (training,
                        &memory,
@@ -175,7 +169,7 @@ int dn_training_run (struct dn_training *training, struct dn_err *err)
                        &bounds[DN_QUANTITY_MEMORY],
                        err)
                < 0
-        || (!training->bounds_only && train_all (training, &step, err) < 0)
+        || (!training->bounds_only && train_all (training, &all, err) < 0)
         || dn_flat_write_points (&domain, &training->points, err) < 0)
         return -1;
     return dn_manifest_write (training, &domain, bounds, within, err);

@@ -250,14 +250,11 @@ static void add_gpus (struct json_object *json, const struct dn_gpu_types *types
         dn_json_add_count (row, "node_tmp_mb", type->node_tmp_mb);
         dn_json_add_count (row, "threads_per_core", type->threads_per_core);
         dn_json_add_bool (row, "move_to", !type->no_moves);
-        dn_json_add_text (
-            row, "partitions", type->partitions[0] ? type->partitions : NULL);
-        dn_json_add_text (
-            row, "by_partition", type->by_partition[0] ? type->by_partition : NULL);
+        dn_json_add_name (row, "partitions", type->partitions);
+        dn_json_add_name (row, "by_partition", type->by_partition);
         json_object_object_add (row, "max_time", max_time_json (type->max_time_s));
-        dn_json_add_text (
-            row, "by_feature", type->by_feature[0] ? type->by_feature : NULL);
-        dn_json_add_text (row, "features", type->features[0] ? type->features : NULL);
+        dn_json_add_name (row, "by_feature", type->by_feature);
+        dn_json_add_name (row, "features", type->features);
     }
 }
 
@@ -275,25 +272,19 @@ static void add_state_file (struct json_object *array, const struct dn_seen_file
         row, "error", file->state == DN_SEEN_BROKEN ? file->err.text : NULL);
 }
 
-/* The files of dnnestd. */
-static void add_state_files (struct json_object *json, const struct dn_seen *seen)
-{
-    struct json_object *array = dn_json_add_array (json, "state_files");
-
-    add_state_file (array, &seen->cluster);
-    add_state_file (array, &seen->guarded);
-}
-
 void dn_config_print_json (const struct dn_config_view *view)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
+    struct json_object *files;
 
     dn_json_add_text (json, "conf", view->conf);
     add_rules (json, view);
     add_policies (json, view);
     add_site (json, view->site);
     add_gpus (json, &view->site->gpu_types);
-    add_state_files (json, view->seen);
+    files = dn_json_add_array (json, "state_files");
+    add_state_file (files, &view->seen->cluster);
+    add_state_file (files, &view->seen->guarded);
     dn_json_print (json);
 }
 

@@ -86,13 +86,6 @@ struct dn_grid dn_lookback_hours_grid (const struct dn_lookback *lookback)
     return grid;
 }
 
-static int print_hours (const struct dn_lookback *lookback)
-{
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_lookback_hours_grid (lookback);
-
-    return dn_grid_print (&grid) == DN_EXIT_DONE ? 0 : -1;
-}
-
 static void print_limits (struct dn_lookback *lookback)
 {
     const struct dn_replay_sums *sums = dn_replay_sums (lookback->replay, 0);
@@ -236,12 +229,14 @@ static int print_queue (const struct dn_lookback *lookback,
 
 int dn_lookback_print (struct dn_lookback *lookback, bool names, struct dn_err *err)
 {
+    dn_cleanup (dn_grid_free) struct dn_grid hours = dn_lookback_hours_grid (lookback);
+
     printf ("%s jobs with GPUs that ended from %s to %s (%s others).\n\n",
             dn_report_number ((double) lookback->jobs_n).text,
             dn_when_day (lookback->first_s).text,
             dn_when_day (lookback->last_s).text,
             dn_report_number ((double) lookback->jobs.n_others).text);
-    if (print_hours (lookback) < 0)
+    if (dn_grid_print (&hours) != DN_EXIT_DONE)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     print_limits (lookback);
     print_rules (lookback);

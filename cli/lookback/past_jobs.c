@@ -813,7 +813,7 @@ static int open_store (struct dn_past_jobs *jobs, struct dn_err *err)
 
     dn_buf_add (&buf, "%s/dnnest-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
     if (buf.cut || !mkdtemp (jobs->dir)) {
-        dn_err_set (err, DN_E_IO, "%s: %s", jobs->dir, dn_errno_text (errno).text);
+        dn_err_errno (jobs->dir, err);
         jobs->dir[0] = '\0';
         return -1;
     }

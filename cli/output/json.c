@@ -94,6 +94,11 @@ void dn_json_add_text (struct json_object *to, const char *key, const char *text
     json_object_object_add (to, key, dn_json_text (text));
 }
 
+void dn_json_add_name (struct json_object *to, const char *key, const char *name)
+{
+    dn_json_add_text (to, key, name && name[0] != '\0' ? name : NULL);
+}
+
 struct json_object *dn_json_add_object (struct json_object *to, const char *key)
 {
     struct json_object *member = json_object_new_object ();

@@ -26,6 +26,9 @@ void dn_json_add_count (struct json_object *to, const char *key, int64_t value);
 void dn_json_add_bool (struct json_object *to, const char *key, bool value);
 void dn_json_add_text (struct json_object *to, const char *key, const char *text);
 
+/* The same of a name, which is null where it is empty. */
+void dn_json_add_name (struct json_object *to, const char *key, const char *name);
+
 /* Add an empty object or array and return it; it belongs to 'to'. */
 struct json_object *dn_json_add_object (struct json_object *to, const char *key);
 struct json_object *dn_json_add_array (struct json_object *to, const char *key);

@@ -271,15 +271,6 @@ const char *dn_show_fit (const struct dn_estimate *estimate)
     return texts[fit_class (estimate)];
 }
 
-static void add_fit (struct dn_grid *grid, const struct dn_estimate *estimate)
-{
-    static const enum dn_tint tints[] = {
-        DN_TINT_BAD, DN_TINT_BAD, DN_TINT_DOUBTFUL, DN_TINT_GOOD};
-
-    dn_grid_add (grid, "%s", dn_show_fit (estimate));
-    dn_grid_tint (grid, tints[fit_class (estimate)]);
-}
-
 /* The columns that a table has only if a run has their value. */
 struct optional {
     bool idle;
@@ -326,24 +317,21 @@ struct dn_shown dn_show_largest (int64_t largest, bool may_hold_one)
     return out;
 }
 
-/* The run with the largest batch; NULL: there is none. */
-static void add_largest (struct dn_grid *grid, const struct dn_estimate *e)
-{
-    dn_grid_add (grid, "%s", dn_show_real (e ? e->step_s.p50 * 1000 : -1, 1).text);
-    dn_grid_add (grid, "%s", dn_show_real (e ? e->samples_per_s : -1, 1).text);
-}
-
 static void add_run (struct dn_grid *grid,
                      const struct dn_forecast *run,
                      const struct dn_spec *spec,
                      const struct optional *any)
 {
+    static const enum dn_tint tints[] = {
+        DN_TINT_BAD, DN_TINT_BAD, DN_TINT_DOUBTFUL, DN_TINT_GOOD};
     const struct dn_estimate *e = run->estimate;
+    const struct dn_estimate *most = run->at_largest;
     double cost = dn_estimate_cost (e, spec->gpus, run->cost_per_hour);
     double rate = dn_estimate_price_performance (e, spec->gpus, run->cost_per_hour);
 
     dn_grid_add (grid, "%s", run->name);
-    add_fit (grid, e);
+    dn_grid_add (grid, "%s", dn_show_fit (e));
+    dn_grid_tint (grid, tints[fit_class (e)]);
     add_now (grid, &run->now, any);
     if (!e->supported) {
         while (grid->n_cells % (size_t) grid->n_columns != 0)
@@ -356,8 +344,12 @@ static void add_run (struct dn_grid *grid,
     dn_grid_add (grid, "%s", dn_show_bytes (e->gpu_mem.p50).text);
     dn_grid_add (
         grid, "%s", dn_show_largest (run->largest_batch, run->may_hold_one).text);
-    if (any->largest)
-        add_largest (grid, run->at_largest);
+    if (any->largest) {
+        dn_grid_add (
+            grid, "%s", dn_show_real (most ? most->step_s.p50 * 1000 : -1, 1).text);
+        dn_grid_add (
+            grid, "%s", dn_show_real (most ? most->samples_per_s : -1, 1).text);
+    }
     dn_grid_count (grid, all_cpus (e, spec));
     dn_grid_add (grid, "%s", dn_show_real (cost, 2).text);
     dn_grid_add (grid, "%s", dn_show_real (rate, rate < 10 ? 2 : 0).text);

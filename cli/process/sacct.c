@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common.h"
 #include "host/files.h"
 #include "host/stopwatch.h"
 #include "process/child.h"
@@ -291,7 +292,7 @@ static void tell_why (const char *path, struct dn_err *err)
                     "%s: no store of finished jobs; 'dnnestd collect' makes it",
                     path);
     else
-        dn_err_set (err, DN_E_IO, "%s: %s", path, dn_errno_text (errno).text);
+        dn_err_errno (path, err);
 }
 
 struct dn_store *dn_site_store_open (const char **path,

@@ -290,7 +290,6 @@ static int check_digits (struct dn_span text,
 
 static int read_count (const struct dn_sbatch *sbatch,
                        int option,
-                       int64_t min,
                        int64_t *out,
                        struct dn_err *err)
 {
@@ -301,7 +300,7 @@ static int read_count (const struct dn_sbatch *sbatch,
         return 0;
     if (check_digits (text, name, "", err) < 0)
         return -1;
-    return dn_int_read (text, name, min, COUNT_MAX, out, err);
+    return dn_int_read (text, name, 1, COUNT_MAX, out, err);
 }
 
 /* Minutes, seconds rounded up; 0 means no limit (sbatch.1). */
@@ -556,7 +555,7 @@ static int fill_per_gpu (struct dn_sbatch *sbatch, int version, struct dn_err *e
     int64_t cpus = DN_UNSET;
     int64_t memory = DN_UNSET;
 
-    if (read_count (sbatch, DN_SBATCH_CPUS_PER_GPU, 1, &cpus, err) < 0
+    if (read_count (sbatch, DN_SBATCH_CPUS_PER_GPU, &cpus, err) < 0
         || read_size (sbatch, DN_SBATCH_MEM_PER_GPU, &memory, err) < 0)
         return -1;
     if (cpus != DN_UNSET) {
@@ -605,21 +604,22 @@ static int read_task_cpus (struct dn_sbatch *sbatch, int version, struct dn_err 
 static int read_counts (struct dn_sbatch *sbatch, int version, struct dn_err *err)
 {
     struct dn_job *job = &sbatch->job;
+    const struct {
+        int option;
+        int64_t *to;
+    } counts[] = {{DN_SBATCH_CPUS_PER_TASK, &job->cpus_per_task},
+                  {DN_SBATCH_NTASKS, &job->num_tasks},
+                  {DN_SBATCH_NTASKS_PER_NODE, &job->ntasks_per_node},
+                  {DN_SBATCH_NTASKS_PER_GPU, &job->ntasks_per_tres},
+                  {DN_SBATCH_SOCKETS_PER_NODE, &job->sockets_per_node},
+                  {DN_SBATCH_MINCPUS, &job->pn_min_cpus}};
 
-    if (read_nodes (sbatch, err) < 0 || read_task_cpus (sbatch, version, err) < 0
-        || read_count (sbatch, DN_SBATCH_CPUS_PER_TASK, 1, &job->cpus_per_task, err) < 0
-        || read_count (sbatch, DN_SBATCH_NTASKS, 1, &job->num_tasks, err) < 0
-        || read_count (sbatch, DN_SBATCH_NTASKS_PER_NODE, 1, &job->ntasks_per_node, err)
-               < 0
-        || read_count (sbatch, DN_SBATCH_NTASKS_PER_GPU, 1, &job->ntasks_per_tres, err)
-               < 0
-        || read_count (
-               sbatch, DN_SBATCH_SOCKETS_PER_NODE, 1, &job->sockets_per_node, err)
-               < 0
-        || read_count (sbatch, DN_SBATCH_MINCPUS, 1, &job->pn_min_cpus, err) < 0
-        || read_size (sbatch, DN_SBATCH_TMP, &job->tmp_disk_mb, err) < 0)
+    if (read_nodes (sbatch, err) < 0 || read_task_cpus (sbatch, version, err) < 0)
         return -1;
-    return 0;
+    for (size_t i = 0; i < DN_N_ELEMENTS (counts); i++)
+        if (read_count (sbatch, counts[i].option, counts[i].to, err) < 0)
+            return -1;
+    return read_size (sbatch, DN_SBATCH_TMP, &job->tmp_disk_mb, err);
 }
 
 /* The values that sbatch derives from counts: tasks, CPUs of the job and of a node. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/fields.h"
 #include "common.h"
 
 /* Bytes of a table of nodes, at most. */
@@ -136,25 +137,12 @@ static uint64_t pools_of (const struct dn_sim *sim, const char *type)
 
 static int grow (struct dn_replay_queue *queue, struct dn_err *err)
 {
-    int64_t room = queue->room ? 2 * queue->room : 1024;
-    void *owners;
-
-    if (queue->n_jobs < queue->room)
-        return 0;
-    for (int arm = 0; arm < DN_N_REPLAY_ARMS; arm++) {
-        void *jobs =
-            realloc (queue->jobs[arm], (size_t) room * sizeof (*queue->jobs[arm]));
-
-        if (!jobs)
-            return dn_err_set (err, DN_E_NOMEM, "out of memory");
-        queue->jobs[arm] = jobs;
-    }
-    owners = realloc (queue->owners, (size_t) room * sizeof (*queue->owners));
-    if (!owners)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    queue->owners = owners;
-    queue->room = room;
-    return 0;
+    for (int arm = 0; arm < DN_N_REPLAY_ARMS; arm++)
+        if (dn_rows_grow (
+                &queue->jobs[arm], queue->n_jobs, sizeof (*queue->jobs[arm]), err)
+            < 0)
+            return -1;
+    return dn_rows_grow (&queue->owners, queue->n_jobs, sizeof (*queue->owners), err);
 }
 
 /* The job as it was requested. A limit that the run time passed (Slurm ends jobs some
@@ -367,7 +355,7 @@ int dn_replay_queue_write (const struct dn_replay_queue *queue,
     int failed;
 
     if (!stream)
-        return dn_err_set (err, DN_E_IO, "%s: %s", path, dn_errno_text (errno).text);
+        return dn_err_errno (path, err);
     fprintf (stream,
              "job,gpu,start_s,end_s,killed,"
              "after_gpu,after_start_s,after_end_s,after_killed\n");

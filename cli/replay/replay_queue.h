@@ -29,7 +29,6 @@ struct dn_replay_queue {
         int64_t user;
     } * owners; /* of jobs; owned */
     int64_t n_jobs;
-    int64_t room;
     int64_t left_out; /* jobs without a start, GPUs, or of a type without nodes */
 };
 

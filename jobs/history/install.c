@@ -154,6 +154,8 @@ static double predict (const struct dn_site *site,
 static double rebase (void *to, const struct dn_finished *job)
 {
     const struct dn_site *site = *(const struct dn_site *const *) to;
+    const struct dn_run_tables tables = {
+        &site->catalogue, &site->datasets, &site->networks};
     struct dn_run run;
     const struct dn_device *device;
     struct dn_spec spec;
@@ -165,8 +167,7 @@ static double rebase (void *to, const struct dn_finished *job)
     run.gpu = job->pred_gpu;
     device = dn_run_device (&run, &site->catalogue, NULL);
     if (job->spec[0] == '\0' || !device
-        || dn_run_spec (&run, &site->datasets, &site->networks, &spec, &graph, NULL)
-               < 0)
+        || dn_run_spec (&run, &tables, &spec, &graph, NULL) < 0)
         return NAN;
     base_s = predict (site, job, device, &spec, &graph);
     dn_graph_free (&graph);

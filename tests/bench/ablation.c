@@ -14,6 +14,7 @@
 #include <string.h>
 #include <xgboost/c_api.h>
 
+#include "base/fields.h"
 #include "learn/boost.h"
 #include "learn/reals.h"
 #include "step_fit.h"
@@ -112,7 +113,6 @@ struct errors {
     double *value;
     int *model;
     int n;
-    int size;
 };
 
 struct bench {
@@ -167,15 +167,9 @@ static float *fill_vectors (const struct dn_example *runs,
 
 static void add_error (struct errors *errors, double value, int model)
 {
-    if (errors->n == errors->size) {
-        errors->size = errors->size > 0 ? 2 * errors->size : 4096;
-        errors->value =
-            realloc (errors->value, (size_t) errors->size * sizeof (*errors->value));
-        errors->model =
-            realloc (errors->model, (size_t) errors->size * sizeof (*errors->model));
-        if (!errors->value || !errors->model)
-            bench_die ("errors", "out of memory");
-    }
+    if (dn_rows_grow (&errors->value, errors->n, sizeof (*errors->value), NULL) < 0
+        || dn_rows_grow (&errors->model, errors->n, sizeof (*errors->model), NULL) < 0)
+        bench_die ("errors", "out of memory");
     errors->value[errors->n] = value;
     errors->model[errors->n++] = model;
 }
@@ -195,10 +189,7 @@ static double target_of (const struct bench *bench,
  * 'dnnest-dev train' see few features each, which mends small corrections and spoils
  * the time itself.
  */
-static int learn_plain (const float *vectors,
-                        int n,
-                        int width,
-                        const float *targets,
+static int learn_plain (const struct dn_boost_table *table,
                         const float *tests,
                         int n_test,
                         float *sums)
@@ -209,14 +200,14 @@ static int learn_plain (const float *vectors,
                                                 {"verbosity", "0"}};
     DMatrixHandle data[2];
     BoosterHandle trees;
+    bst_ulong n = (bst_ulong) table->n;
+    bst_ulong width = (bst_ulong) table->n_features;
     bst_ulong len;
     const float *out;
-    int rc = XGDMatrixCreateFromMat (
-        vectors, (bst_ulong) n, (bst_ulong) width, NAN, &data[0]);
+    int rc = XGDMatrixCreateFromMat (table->features, n, width, NAN, &data[0]);
 
-    rc |= XGDMatrixCreateFromMat (
-        tests, (bst_ulong) n_test, (bst_ulong) width, NAN, &data[1]);
-    if (rc != 0 || XGDMatrixSetFloatInfo (data[0], "label", targets, (bst_ulong) n) != 0
+    rc |= XGDMatrixCreateFromMat (tests, (bst_ulong) n_test, width, NAN, &data[1]);
+    if (rc != 0 || XGDMatrixSetFloatInfo (data[0], "label", table->targets, n) != 0
         || XGBoosterCreate (data, 1, &trees) != 0)
         return -1;
     for (size_t i = 0; i < DN_N_ELEMENTS (parameters); i++)
@@ -233,25 +224,23 @@ static int learn_plain (const float *vectors,
     return 0;
 }
 
-static void learn_tuned (const float *vectors,
-                         int n,
-                         int width,
-                         const float *targets,
+static void learn_tuned (struct dn_boost_table *table,
                          const float *tests,
                          int n_test,
                          float *sums)
 {
-    float *weights = allocate (n, sizeof (*weights));
     struct dn_err err = {0};
     struct dn_boost *trees;
 
-    for (int i = 0; i < n; i++)
-        weights[i] = 1;
-    trees = dn_boost_train (vectors, n, width, targets, weights, NULL, SEED, &err);
-    if (!trees || dn_boost_predict (trees, tests, n_test, width, sums, &err) < 0)
+    table->weights = allocate (table->n, sizeof (*table->weights));
+    for (int i = 0; i < table->n; i++)
+        table->weights[i] = 1;
+    trees = dn_boost_train (table, SEED, &err);
+    if (!trees
+        || dn_boost_predict (trees, tests, n_test, table->n_features, sums, &err) < 0)
         bench_die ("trees", err.text);
     dn_boost_free (trees);
-    free (weights);
+    free (table->weights);
 }
 
 /* Trees on the first 'n' runs of the index, summed up for the 'n_test' of 'test'. Trees
@@ -266,25 +255,28 @@ static void learn (const struct bench *bench,
                    int n_test,
                    float *sums)
 {
-    int width = width_of (learner->vector);
-    float *vectors = fill_vectors (bench->runs.runs, learner->vector, index, n);
+    struct dn_boost_table table = {
+        .features = fill_vectors (bench->runs.runs, learner->vector, index, n),
+        .targets = allocate (n, sizeof (*table.targets)),
+        .n = n,
+        .n_features = width_of (learner->vector),
+    };
     float *tests = fill_vectors (bench->runs.runs, learner->vector, test, n_test);
-    float *targets = allocate (n, sizeof (*targets));
     double mean = 0;
 
     for (int i = 0; i < n && !learner->ratio; i++)
         mean += target_of (bench, learner, index[i]) / n;
     for (int i = 0; i < n; i++)
-        targets[i] = (float) (target_of (bench, learner, index[i]) - mean);
+        table.targets[i] = (float) (target_of (bench, learner, index[i]) - mean);
     if (learner->ratio)
-        learn_tuned (vectors, n, width, targets, tests, n_test, sums);
-    else if (learn_plain (vectors, n, width, targets, tests, n_test, sums) < 0)
+        learn_tuned (&table, tests, n_test, sums);
+    else if (learn_plain (&table, tests, n_test, sums) < 0)
         bench_die ("trees", XGBGetLastError ());
     for (int i = 0; i < n_test; i++)
         sums[i] += (float) mean;
-    free (vectors);
+    free (table.features);
+    free (table.targets);
     free (tests);
-    free (targets);
 }
 
 static void judge (const struct bench *bench,

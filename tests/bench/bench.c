@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fields.h"
 #include "learn/run_spec.h"
 #include "tests/unit/networks.h"
 
@@ -76,21 +77,9 @@ static void read_table (const char *path, dn_row_f row, void *context)
     dn_table_free (table);
 }
 
-static void make_room (struct bench_set *set)
-{
-    if (set->n_runs < set->size)
-        return;
-    set->size = set->size > 0 ? 2 * set->size : 1024;
-    set->runs = realloc (set->runs, (size_t) set->size * sizeof (*set->runs));
-    if (!set->runs)
-        bench_die ("runs", "out of memory");
-}
-
 /* Keep the run of a row, if it has what the fit needs. */
 static int add_run (const struct dn_row *row, void *context, struct dn_err *err)
 {
-    static const struct dn_datasets no_datasets;
-    const struct dn_networks *networks = shipped_networks ();
     struct bench_set *set = context;
     const char *quality = dn_row_get (row, "quality");
     const char *step = dn_row_get (row, "step_ms");
@@ -101,20 +90,18 @@ static int add_run (const struct dn_row *row, void *context, struct dn_err *err)
 
     if (!dn_catalogue_find (&set->catalogue, dn_row_get (row, "gpu")) || step_s <= 0)
         return 0;
-    if (dn_run_case_read (
-            row, DN_RUN_LEARN, &set->catalogue, &no_datasets, networks, &found, err)
-        < 0) {
+    if (dn_run_case_read (row, DN_RUN_LEARN, &set->examples->tables, &found, err) < 0) {
         dn_run_case_free (&found);
         set->n_refused++;
         set->refused = *err;
         return 0;
     }
-    if (dn_runs_add (set->examples, row, &set->catalogue, &no_datasets, networks, err)
-        < 0)
+    if (dn_runs_add (set->examples, row, err) < 0)
         return -1;
     if (set->examples->n == n)
         bench_die ("rows", "the white box and the trees differ in what they can use");
-    make_room (set);
+    if (dn_rows_grow (&set->runs, set->n_runs, sizeof (*set->runs), err) < 0)
+        return -1;
     run = &set->runs[set->n_runs++];
     *run = (struct bench_run){.spec = found.spec,
                               .graph = found.graph,
@@ -132,7 +119,11 @@ void bench_read (struct bench_set *set,
                  const char *families,
                  char *const *tables)
 {
+    static const struct dn_datasets no_datasets;
+
     set->examples = examples;
+    examples->tables =
+        (struct dn_run_tables){&set->catalogue, &no_datasets, shipped_networks ()};
     examples->families = &set->families;
     read_catalogue (hardware, &set->catalogue);
     if (families[0] != '\0')

@@ -37,7 +37,6 @@ struct bench_set {
     struct dn_runs *examples;    /* the same runs, as trees learn from them */
     struct bench_run *runs;
     int n_runs;
-    int size;
     int n_refused;               /* rows that cannot be predicted */
     struct dn_err refused;       /* the last one's reason */
     const char *constants;       /* to fit, NULL for all */

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fields.h"
 #include "learn/score.h"
 #include "learn/reals.h"
 #include "step_fit.h"
@@ -104,9 +105,9 @@ static void add_error (struct scores *scores,
     if (dn_score_add (&scores->all, "all", predicted, NULL, run->step_s, &err) < 0
         || dn_score_add (&scores->votes, vote, predicted, NULL, run->step_s, &err) < 0)
         bench_die ("scores", err.text);
-    scores->ratios =
-        realloc (scores->ratios, (scores->n_ratios + 1) * sizeof (*scores->ratios));
-    if (!scores->ratios)
+    if (dn_rows_grow (
+            &scores->ratios, (int64_t) scores->n_ratios, sizeof (double), NULL)
+        < 0)
         bench_die ("scores", "out of memory");
     scores->ratios[scores->n_ratios++] = run->step_s / predicted;
 }

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fields.h"
 #include "learn/reals.h"
 #include "learn/score.h"
 #include "predict/translate.h"
@@ -57,7 +58,6 @@ struct three {
 struct pairs {
     struct pair *list;
     size_t n;
-    size_t size;
     double *work;
 };
 
@@ -135,13 +135,9 @@ static void add_pair (struct pairs *pairs, int b, const struct dn_range *law, in
     double measured = the_set->runs[b].step_s;
     double bound = dn_range_at (*law, 0.95);
 
-    if (pairs->n == pairs->size) {
-        pairs->size = pairs->size > 0 ? 2 * pairs->size : 4096;
-        pairs->list = realloc (pairs->list, pairs->size * sizeof (*pairs->list));
-        pairs->work = realloc (pairs->work, pairs->size * sizeof (*pairs->work));
-        if (!pairs->list || !pairs->work)
-            bench_die ("pairs", "out of memory");
-    }
+    if (dn_rows_grow (&pairs->list, (int64_t) pairs->n, sizeof (*pairs->list), NULL) < 0
+        || dn_rows_grow (&pairs->work, (int64_t) pairs->n, sizeof (double), NULL) < 0)
+        bench_die ("pairs", "out of memory");
     pairs->list[pairs->n++] = (struct pair){
         .value = {[BLIND] = fabs (estimates[b].step_s.p50 / measured - 1),
                   [ERROR] = fabs (law->p50 / measured - 1),

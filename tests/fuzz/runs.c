@@ -17,28 +17,20 @@
 #include "tests/unit/networks.h"
 
 struct reader {
-    const struct dn_site *site;
     struct dn_evaluation evaluation;
     struct dn_runs runs;
     int64_t n_rows;
     size_t n_bytes; /* of all cells */
 };
 
-static void check_run (const struct dn_row *row, const struct dn_site *site)
+static void check_run (const struct dn_row *row, const struct dn_run_tables *tables)
 {
     dn_cleanup (dn_run_case_free) struct dn_run_case found = {.device = NULL};
     const struct dn_run *run = &found.run;
     struct dn_err err = {0};
 
     if (dn_run_check (row, &err) < 0
-        || dn_run_case_read (row,
-                             DN_RUN_JUDGE,
-                             &site->catalogue,
-                             &site->datasets,
-                             shipped_networks (),
-                             &found,
-                             &err)
-               < 0)
+        || dn_run_case_read (row, DN_RUN_JUDGE, tables, &found, &err) < 0)
         expect_message (&err);
     else
         expect (isfinite (dn_run_known (run->step_ms))
@@ -62,24 +54,17 @@ static int count_row (const struct dn_row *row, void *context, struct dn_err *er
 static int use_row (const struct dn_row *row, void *context, struct dn_err *err)
 {
     struct reader *reader = context;
-    const struct dn_site *site = reader->site;
     struct dn_row_result result = {.predicted = false};
 
     count_row (row, context, err);
     if (dn_evaluation_add (&reader->evaluation, row, &result, err) < 0
-        || dn_runs_add (&reader->runs,
-                        row,
-                        &site->catalogue,
-                        &site->datasets,
-                        shipped_networks (),
-                        err)
-               < 0)
+        || dn_runs_add (&reader->runs, row, err) < 0)
         return -1;
     if (result.predicted)
         expect (isfinite (result.estimate.step_s.p50), "a step time");
     else
         expect (is_printable (result.reason), "a reason");
-    check_run (row, site);
+    check_run (row, &reader->runs.tables);
     return 0;
 }
 
@@ -105,16 +90,18 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     struct reader whole = {.n_rows = 0};
     struct reader pieces = {.n_rows = 0};
     struct dn_table *table;
-    struct dn_predictor predictor;
     int rc;
 
     if (!site)
         site = scene_site ("");
-    predictor = dn_site_predictor (site);
-    whole.site = site;
-    whole.evaluation = dn_evaluation_start (
-        &predictor, &site->rules, &site->catalogue, &site->datasets, &site->networks);
     whole.runs = dn_runs_start (4, 1);
+    whole.runs.tables =
+        (struct dn_run_tables){&site->catalogue, &site->datasets, shipped_networks ()};
+    whole.evaluation = (struct dn_evaluation){
+        .predictor = dn_site_predictor (site),
+        .rules = &site->rules,
+        .tables = {&site->catalogue, &site->datasets, &site->networks},
+    };
     table = dn_table_new (use_row, &whole);
     rc = read_table (table, text, 0);
     dn_table_free (table);

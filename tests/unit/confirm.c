@@ -62,6 +62,11 @@ int before_test (void **state)
     static struct trained trained;
     float targets[N_ROWS];
     float weights[N_ROWS];
+    const struct dn_boost_table table = {.features = trained.rows,
+                                         .targets = targets,
+                                         .weights = weights,
+                                         .n = N_ROWS,
+                                         .n_features = F};
 
     for (int i = 0; i < N_ROWS; i++) {
         float *row = trained.rows + (ptrdiff_t) i * F;
@@ -70,8 +75,7 @@ int before_test (void **state)
         targets[i] = isnan (row[0]) ? 2 : row[0] + (isnan (row[3]) ? 0 : row[3]);
         weights[i] = 1;
     }
-    trained.boost =
-        dn_boost_train (trained.rows, N_ROWS, F, targets, weights, NULL, 1, &unit_err);
+    trained.boost = dn_boost_train (&table, 1, &unit_err);
     if (!trained.boost
         || dn_boost_predict (
                trained.boost, trained.rows, N_ROWS, F, trained.expected, &unit_err)

@@ -76,13 +76,9 @@ static void add_row (struct dn_runs *runs, const char *ms)
     const char *values[] = {"model=alexnet,batch=8,precision=fp32", VOLTA->name, ms};
     struct dn_row row = {.line = 2, .n_columns = 3, .names = names, .values = values};
 
-    assert_int_equal (dn_runs_add (runs,
-                                   &row,
-                                   &scene_plain ()->catalogue,
-                                   &no_datasets,
-                                   shipped_networks (),
-                                   NULL),
-                      0);
+    runs->tables = (struct dn_run_tables){
+        &scene_plain ()->catalogue, &no_datasets, shipped_networks ()};
+    assert_int_equal (dn_runs_add (runs, &row, NULL), 0);
 }
 
 TEST ("A sample is drawn evenly and bounded")
