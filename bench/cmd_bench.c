@@ -17,21 +17,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hardware/cluster.h"
 #include "hardware/gpu_names.h"
 #include "host/load.h"
 #include "predict/constants.h"
 
 #define FILES_MAX   64
 #define SAMPLES_MAX (1024 * 1024)
-
-enum {
-    OPTION_SAMPLES,
-    OPTION_DEVICE,
-    OPTION_QUICK,
-    OPTION_IMAGES,
-    OPTION_CORES,
-    OPTION_OUT
-};
 
 /* The command line; each action uses its own options. */
 struct call {
@@ -47,26 +39,23 @@ struct call {
 };
 
 static const struct dn_option options[] = {
-    [OPTION_SAMPLES] = DN_OPT_TEXT ("samples",
-                                    "FILE",
-                                    "gpu, host: append to this file what it lacks",
-                                    samples),
-    [OPTION_DEVICE] = DN_OPT_TEXT ("device",
-                                   "WHICH",
-                                   "gpu: number of the device (0); entry: its name",
-                                   device),
-    [OPTION_QUICK] =
-        DN_OPT_FLAG ("quick", "gpu, host: measure a part of the set", quick),
-    [OPTION_IMAGES] =
-        DN_OPT_TEXT ("images", "DIR", "host: decode these JPEG files", images),
-    [OPTION_CORES] = DN_OPT_INT ("cores",
-                                 "N",
-                                 "host: use N cores at the same time (all)",
-                                 cores,
-                                 1,
-                                 4096),
-    [OPTION_OUT] =
-        DN_OPT_TEXT ("out", "PATH", "entry: write to this file or directory", out),
+    DN_OPT_TEXT ("samples",
+                 "FILE",
+                 "gpu, host: append to this file what it lacks",
+                 samples),
+    DN_OPT_TEXT ("device",
+                 "WHICH",
+                 "gpu: number of the device (0); entry: its name",
+                 device),
+    DN_OPT_FLAG ("quick", "gpu, host: measure a part of the set", quick),
+    DN_OPT_TEXT ("images", "DIR", "host: decode these JPEG files", images),
+    DN_OPT_INT ("cores",
+                "N",
+                "host: use N cores at the same time (all)",
+                cores,
+                1,
+                4096),
+    DN_OPT_TEXT ("out", "PATH", "entry: write to this file or directory", out),
     DN_OPT_END,
 };
 
@@ -343,25 +332,16 @@ static int make_entry (const struct call *call)
 
 /* --- the command line ------------------------------------------------------------- */
 
-#define BIT(option) (1U << (option))
-
 static const struct action {
     const char *name;
     int (*run) (const struct call *call);
-    unsigned takes; /* options */
+    const char *takes; /* options */
     int max_args;
 } actions[] = {
-    {"gpu",
-     measure_gpu,
-     BIT (OPTION_SAMPLES) | BIT (OPTION_DEVICE) | BIT (OPTION_QUICK),
-     0},
-    {"host",
-     measure_host,
-     BIT (OPTION_SAMPLES) | BIT (OPTION_IMAGES) | BIT (OPTION_CORES)
-         | BIT (OPTION_QUICK),
-     0},
-    {"entry", make_entry, BIT (OPTION_DEVICE) | BIT (OPTION_OUT), FILES_MAX},
-    {"conf", make_conf, 0, FILES_MAX},
+    {"gpu", measure_gpu, "samples,device,quick", 0},
+    {"host", measure_host, "samples,images,cores,quick", 0},
+    {"entry", make_entry, "device,out", FILES_MAX},
+    {"conf", make_conf, "", FILES_MAX},
 };
 
 static const struct action *find_action (struct dn_options *given)
@@ -379,7 +359,8 @@ static const struct action *find_action (struct dn_options *given)
 static bool check (struct dn_options *given, const struct action *action)
 {
     for (int i = 0; options[i].name; i++)
-        if (!(action->takes & BIT (i)) && dn_options_has (given, options[i].name)) {
+        if (dn_options_has (given, options[i].name)
+            && !dn_list_has (action->takes, dn_span_of (options[i].name))) {
             dn_options_misuse (
                 given, "%s: --%s is not taken", action->name, options[i].name);
             return false;

@@ -423,15 +423,10 @@ struct search {
     struct dn_problems *warnings;
 };
 
-static void report_to (const struct search *search,
-                       struct dn_problems *problems,
-                       const char *format,
-                       ...) DN_PRINTF (3, 4);
-
-static void report_to (const struct search *search,
-                       struct dn_problems *problems,
-                       const char *format,
-                       ...)
+static void DN_PRINTF (3, 4) report_to (const struct search *search,
+                                        struct dn_problems *problems,
+                                        const char *format,
+                                        ...)
 {
     char text[DN_ERR_TEXT_MAX];
     struct dn_err err = {0};

@@ -65,48 +65,38 @@ static int load (struct shown *shown, struct dn_err *err)
                : 0;
 }
 
-static int show (const struct shown *shown, bool json)
+static void print_text (const struct shown *shown, bool all)
 {
-    dn_cleanup (dn_json_free) struct json_object *document = NULL;
     int64_t runs = 0;
 
-    if (!json) {
-        (void) dn_json_read_int (shown->site, "runs", 0, INT64_MAX, &runs, NULL);
-        printf ("bundle     %s\nname       %s\n", shown->dir, shown->bundle->name);
-        printf (
-            "id         %s\nfiles      %d\n", shown->id.hex, shown->bundle->n_files);
-        printf (shown->site ? "site       %" PRId64 " runs\n"
-                            : "site       not tuned to a site\n",
-                runs);
-        return DN_EXIT_DONE;
-    }
-    document = json_object_new_object ();
-    dn_json_add_text (document, "dir", shown->dir);
-    dn_json_add_text (document, "name", shown->bundle->name);
-    dn_json_add_text (document, "id", shown->id.hex);
-    json_object_object_add (document, "manifest", json_object_get (shown->manifest));
-    json_object_object_add (document, "site", json_object_get (shown->site));
-    dn_json_print (document);
-    return DN_EXIT_DONE;
-}
-
-static int verify (const struct shown *shown, bool json)
-{
-    dn_cleanup (dn_json_free) struct json_object *document = NULL;
-
-    if (!json) {
+    if (!all) {
         printf ("%s: ok (%s, %d files)\n",
                 shown->dir,
                 shown->bundle->name,
                 shown->bundle->n_files);
-        return DN_EXIT_DONE;
+        return;
     }
-    document = json_object_new_object ();
+    (void) dn_json_read_int (shown->site, "runs", 0, INT64_MAX, &runs, NULL);
+    printf ("bundle     %s\nname       %s\n", shown->dir, shown->bundle->name);
+    printf ("id         %s\nfiles      %d\n", shown->id.hex, shown->bundle->n_files);
+    printf (shown->site ? "site       %" PRId64 " runs\n"
+                        : "site       not tuned to a site\n",
+            runs);
+}
+
+static void print_json (const struct shown *shown, bool all)
+{
+    dn_cleanup (dn_json_free) struct json_object *document = json_object_new_object ();
+
     dn_json_add_text (document, "dir", shown->dir);
     dn_json_add_text (document, "name", shown->bundle->name);
     dn_json_add_text (document, "id", shown->id.hex);
+    if (all) {
+        json_object_object_add (
+            document, "manifest", json_object_get (shown->manifest));
+        json_object_object_add (document, "site", json_object_get (shown->site));
+    }
     dn_json_print (document);
-    return DN_EXIT_DONE;
 }
 
 static int run (struct dn_options *given)
@@ -134,7 +124,11 @@ static int run (struct dn_options *given)
     shown.dir = given->site->bundle_dir;
     if (load (&shown, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    return shows ? show (&shown, given->json) : verify (&shown, given->json);
+    if (given->json)
+        print_json (&shown, shows);
+    else
+        print_text (&shown, shows);
+    return DN_EXIT_DONE;
 }
 
 const struct dn_command dn_cmd_model = {

@@ -128,20 +128,6 @@ static char *cut_pair (char **line, char **value)
     return key;
 }
 
-static int take_cluster (const char *key,
-                         const char *value,
-                         struct reader *reader,
-                         struct dn_err *err)
-{
-    if (dn_span_copy (
-            dn_span_of (value), reader->cluster, sizeof (reader->cluster), key, err)
-        < 0)
-        return -1;
-    for (char *at = reader->cluster; *at; at++)
-        *at = dn_lower (*at);
-    return 0;
-}
-
 static int take_pair (const char *key,
                       const char *value,
                       struct reader *reader,
@@ -161,8 +147,14 @@ static int take_pair (const char *key,
         if (dn_span_is (span, kept[i].key))
             return dn_span_copy (
                 dn_span_of (value), kept[i].value, DN_SLURM_VALUE_MAX, key, err);
-    if (dn_span_is (span, "ClusterName"))
-        return take_cluster (key, value, reader, err);
+    if (!dn_span_is (span, "ClusterName"))
+        return 0;
+    if (dn_span_copy (
+            dn_span_of (value), reader->cluster, sizeof (reader->cluster), key, err)
+        < 0)
+        return -1;
+    for (char *at = reader->cluster; *at; at++)
+        *at = dn_lower (*at);
     return 0;
 }
 

@@ -184,15 +184,6 @@ int dn_subject_fail (const struct dn_err *err)
 }
 
 /* A sidecar, or a config.json of Hugging Face. */
-static int read_description (const char *text,
-                             struct dn_sidecar *sidecar,
-                             struct dn_err *err)
-{
-    if (dn_hf_config_is (dn_span_of (text)))
-        return dn_hf_config_read (dn_span_of (text), &sidecar->spec, err);
-    return dn_sidecar_read (dn_span_of (text), sidecar, err);
-}
-
 static int read_sidecar (const char *argument,
                          struct dn_subject *subject,
                          struct dn_err *err)
@@ -203,11 +194,15 @@ static int read_sidecar (const char *argument,
     struct dn_spec own;
     struct dn_spec words = dn_spec_empty ();
     char path[PATH_MAX];
+    bool config;
 
     if (dn_span_copy (note.file, path, sizeof (path), "file", err) < 0
         || dn_read_input (path, &text, err) < 0)
         return -1;
-    if (read_description (text, &sidecar, err) < 0)
+    config = dn_hf_config_is (dn_span_of (text));
+    if ((config ? dn_hf_config_read (dn_span_of (text), &sidecar.spec, err)
+                : dn_sidecar_read (dn_span_of (text), &sidecar, err))
+        < 0)
         return dn_err_wrap (err, "%s", path);
     own = sidecar.spec;
     if (note.pairs.len > 0
@@ -220,8 +215,8 @@ static int read_sidecar (const char *argument,
     subject->spec = sidecar.spec;
     subject->layers = sidecar.layers;
     subject->file = note.file;
-    subject->open_tokens = dn_hf_config_is (dn_span_of (text))
-                           && own.seq_len != DN_UNSET && words.seq_len == DN_UNSET;
+    subject->open_tokens =
+        config && own.seq_len != DN_UNSET && words.seq_len == DN_UNSET;
     return 0;
 }
 

@@ -44,11 +44,18 @@ struct call {
     int64_t max_rows;
     const char *rollback; /* the place to roll back */
     bool features;
+    /* of a site's own runs */
+    struct dn_site *site; /* borrowed; its bundle is the base */
+    struct dn_site_fit *fit;
+    struct dn_reading reading;
+    int64_t n_rows;
+    int64_t n_skipped;
 };
 
 static void free_call (struct call *call)
 {
     dn_training_free (&call->training);
+    dn_site_fit_free (call->fit);
 }
 
 static int take_out (struct dn_options *given, void *to)
@@ -335,20 +342,6 @@ static int print_json (const struct call *call)
 
 #define TUNING "site.json"
 
-struct work {
-    const struct dn_site *site;
-    const struct call *call;
-    struct dn_site_fit *fit;
-    struct dn_reading reading;
-    int64_t n_rows;
-    int64_t n_skipped;
-};
-
-static void free_work (struct work *work)
-{
-    dn_site_fit_free (work->fit);
-}
-
 static void free_tuning (struct dn_tuning **tuning)
 {
     dn_tuning_free (*tuning);
@@ -357,12 +350,12 @@ static void free_tuning (struct dn_tuning **tuning)
 /* Set the corrections of the base's residuals to the white box with its default
  * constants. On failure the run's graph is freed.
  */
-static int set_residuals (const struct work *work,
+static int set_residuals (const struct call *call,
                           struct dn_site_run *run,
                           struct dn_err *err)
 {
     const struct dn_predictor predictor = {.constants = &dn_constants_default,
-                                           .bundle = work->site->bundle};
+                                           .bundle = call->site->bundle};
     const struct dn_case c = {.constants = predictor.constants,
                               .spec = &run->spec,
                               .graph = &run->graph,
@@ -428,40 +421,40 @@ static int read_run (const struct dn_row *row,
 
 static int take_site_row (const struct dn_row *row, void *context, struct dn_err *err)
 {
-    struct work *work = context;
+    struct call *call = context;
     struct dn_site_run run;
     struct dn_err why = {0};
 
     if (dn_run_check (row, err) < 0)
         return -1;
-    work->n_rows++;
-    if (read_run (row, work->site, &run, &why) == 0
-        && set_residuals (work, &run, &why) == 0) {
-        if (work->reading.user)
-            run.user = dn_run_user (work->reading.user, NULL);
-        return dn_site_fit_add (work->fit, &run, err);
+    call->n_rows++;
+    if (read_run (row, call->site, &run, &why) == 0
+        && set_residuals (call, &run, &why) == 0) {
+        if (call->reading.user)
+            run.user = dn_run_user (call->reading.user, NULL);
+        return dn_site_fit_add (call->fit, &run, err);
     }
     if (why.code == DN_E_NOMEM)
         return dn_err_set (err, DN_E_NOMEM, "%s", why.text);
-    if (work->n_skipped++ < REASONS_MAX)
+    if (call->n_skipped++ < REASONS_MAX)
         dn_complain ("line %lld is left out: %s", (long long) row->line, why.text);
     return 0;
 }
 
-static int read_tables (struct work *work, struct dn_err *err)
+static int read_tables (struct call *call, struct dn_err *err)
 {
     int rc = 0;
 
-    work->reading = (struct dn_reading){
-        .row = take_site_row, .context = work, .unit = "rows", .n = &work->n_rows};
-    for (int i = 0; i < work->call->n_site_tables && rc == 0; i++)
-        rc = dn_read_runs (work->call->site_tables[i], &work->reading, err);
-    if (work->n_skipped > REASONS_MAX)
+    call->reading = (struct dn_reading){
+        .row = take_site_row, .context = call, .unit = "rows", .n = &call->n_rows};
+    for (int i = 0; i < call->n_site_tables && rc == 0; i++)
+        rc = dn_read_runs (call->site_tables[i], &call->reading, err);
+    if (call->n_skipped > REASONS_MAX)
         dn_complain ("%lld more rows are left out",
-                     (long long) (work->n_skipped - REASONS_MAX));
-    if (rc == 0 && work->n_skipped == work->n_rows)
+                     (long long) (call->n_skipped - REASONS_MAX));
+    if (rc == 0 && call->n_skipped == call->n_rows)
         return dn_err_set (
-            err, DN_E_RANGE, "%s: no row is a usable run", work->call->site_tables[0]);
+            err, DN_E_RANGE, "%s: no row is a usable run", call->site_tables[0]);
     return rc;
 }
 
@@ -574,17 +567,17 @@ static int check_made (const struct made *made, struct dn_err *err)
     return rc;
 }
 
-static int write_tuned (const struct work *work,
+static int write_tuned (const struct call *call,
                         struct json_object *tuning,
                         struct dn_err *err)
 {
     dn_cleanup (free_made) struct made made = {.n = 0};
 
-    if (copy_files (work->site, &made, err) < 0
+    if (copy_files (call->site, &made, err) < 0
         || add_document (&made, TUNING, tuning, PRETTY, err) < 0
-        || add_manifest (work->site, &made, err) < 0 || check_made (&made, err) < 0)
+        || add_manifest (call->site, &made, err) < 0 || check_made (&made, err) < 0)
         return -1;
-    return dn_directory_write (&work->call->out, made.outputs, made.n, err);
+    return dn_directory_write (&call->out, made.outputs, made.n, err);
 }
 
 /* --- showing --------------------------------------------------------------------- */
@@ -679,25 +672,25 @@ static int print_tuning (const struct dn_tuning *tuning)
     return exit_code;
 }
 
-static void print_site_json (const struct work *work, struct json_object *tuning)
+static void print_site_json (const struct call *call, struct json_object *tuning)
 {
     dn_cleanup (dn_json_free) struct json_object *document = json_object_new_object ();
 
-    dn_json_add_text (document, "bundle", work->call->out.path);
-    dn_json_add_count (document, "rows", work->n_rows);
-    dn_json_add_count (document, "used", work->n_rows - work->n_skipped);
+    dn_json_add_text (document, "bundle", call->out.path);
+    dn_json_add_count (document, "rows", call->n_rows);
+    dn_json_add_count (document, "used", call->n_rows - call->n_skipped);
     json_object_object_add (document, "site", json_object_get (tuning));
     dn_json_print (document);
 }
 
-static int solve_site (struct work *work, struct dn_tuning **tuning, struct dn_err *err)
+static int solve_site (struct call *call, struct dn_tuning **tuning, struct dn_err *err)
 {
-    work->fit = dn_site_fit_new ();
-    if (!work->fit)
+    call->fit = dn_site_fit_new ();
+    if (!call->fit)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    if (read_tables (work, err) < 0)
+    if (read_tables (call, err) < 0)
         return -1;
-    *tuning = dn_site_fit_solve (work->fit, err);
+    *tuning = dn_site_fit_solve (call->fit, err);
     return *tuning ? 0 : -1;
 }
 
@@ -705,29 +698,29 @@ static int solve_site (struct work *work, struct dn_tuning **tuning, struct dn_e
  * bundle that is configured or named, whose tuning is removed. Return an enum dn_exit;
  * errors are printed.
  */
-static int train_site (struct dn_site *site, const struct call *call, bool json)
+static int train_site (struct call *call, bool json)
 {
-    dn_cleanup (free_work) struct work work = {.site = site, .call = call};
     dn_cleanup (free_tuning) struct dn_tuning *tuning = NULL;
     dn_cleanup (dn_json_free) struct json_object *document = NULL;
+    struct dn_bundle *base = call->site->bundle;
     struct dn_err err = {0};
 
-    if (!site->bundle) {
+    if (!base) {
         dn_err_set (
             &err, DN_E_RANGE, "--site: no bundle to start from, expected --base");
         return dn_fail (DN_EXIT_DATA, &err);
     }
-    dn_tuning_free (site->bundle->tuning);
-    site->bundle->tuning = NULL;
+    dn_tuning_free (base->tuning);
+    base->tuning = NULL;
     if (dn_directory_check (&call->out, &err) < 0
-        || solve_site (&work, &tuning, &err) < 0)
+        || solve_site (call, &tuning, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     document = dn_tuning_write (tuning);
-    if (!document || write_tuned (&work, document, &err) < 0)
+    if (!document || write_tuned (call, document, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if (!json)
         return print_tuning (tuning);
-    print_site_json (&work, document);
+    print_site_json (call, document);
     return DN_EXIT_DONE;
 }
 
@@ -748,8 +741,9 @@ static int run (struct dn_options *given)
         given->paths.model = DN_SITE_NONE;
     if (!dn_options_site (given, NULL))
         return given->exit_code;
+    call.site = given->site;
     if (call.n_site_tables > 0)
-        return train_site (given->site, &call, given->json);
+        return train_site (&call, given->json);
     call.training.runs.tables = (struct dn_run_tables){
         &given->site->catalogue, &given->site->datasets, &given->site->networks};
     if (dn_directory_check (&call.out, &err) < 0 || read_files (given, &call, &err) < 0

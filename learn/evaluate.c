@@ -80,21 +80,6 @@ static void name_groups (const struct dn_run_case *run,
     names[DN_BY_PRECISION] = precision[0] != '\0' ? precision : "unknown";
 }
 
-static int add_pair (struct dn_score scores[DN_N_GROUPINGS],
-                     const char *const names[DN_N_GROUPINGS],
-                     double predicted,
-                     const double bounds[DN_N_BOUNDS],
-                     double measured,
-                     struct dn_err *err)
-{
-    for (int i = 0; i < DN_N_GROUPINGS; i++)
-        if (names[i][0] != '\0'
-            && dn_score_add (&scores[i], names[i], predicted, bounds, measured, err)
-                   < 0)
-            return -1;
-    return 0;
-}
-
 static void judge_fit (struct dn_evaluation *evaluation,
                        const struct dn_run_case *run,
                        const struct dn_estimate *estimate)
@@ -147,15 +132,16 @@ static int add_run (struct dn_evaluation *evaluation,
                < 0)
         return -1;
     for (int i = 0; i < DN_N_METRICS; i++)
-        if (result->measured[i] > 0
-            && add_pair (evaluation->scores[i],
-                         names,
-                         predicted[i],
-                         bounds[i],
-                         result->measured[i],
-                         err)
-                   < 0)
-            return -1;
+        for (int g = 0; g < DN_N_GROUPINGS; g++)
+            if (result->measured[i] > 0 && names[g][0] != '\0'
+                && dn_score_add (&evaluation->scores[i][g],
+                                 names[g],
+                                 predicted[i],
+                                 bounds[i],
+                                 result->measured[i],
+                                 err)
+                       < 0)
+                return -1;
     return 0;
 }
 

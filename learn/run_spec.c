@@ -228,22 +228,6 @@ static bool is_needed (const struct column *column, enum dn_run_use use)
     return column->type == MEASURED || (column->type == FLAG && use == DN_RUN_LEARN);
 }
 
-static int read_flag (const char *cell,
-                      const char *name,
-                      int64_t *flag,
-                      struct dn_err *err)
-{
-    struct dn_span text = dn_span_of (cell);
-
-    if (dn_int_read (text, name, 0, 1, flag, NULL) == 0)
-        return 0;
-    return dn_err_set (err,
-                       DN_E_SYNTAX,
-                       "%s: '%s', expected 0 or 1",
-                       name,
-                       dn_quote (text.text, text.len).text);
-}
-
 /* Read a cell that is not empty. If it cannot be read, the member is unchanged. */
 static int read_cell (const struct column *column,
                       const char *cell,
@@ -253,10 +237,17 @@ static int read_cell (const struct column *column,
     if (column->type == MEASURED)
         return dn_real_read (
             dn_span_of (cell), column->name, MEASURED_MIN, REAL_MAX, member, err);
-    if (column->type == FLAG)
-        return read_flag (cell, column->name, member, err);
-    *(const char **) member = cell;
-    return 0;
+    if (column->type == TEXT) {
+        *(const char **) member = cell;
+        return 0;
+    }
+    if (dn_int_read (dn_span_of (cell), column->name, 0, 1, member, NULL) == 0)
+        return 0;
+    return dn_err_set (err,
+                       DN_E_SYNTAX,
+                       "%s: '%s', expected 0 or 1",
+                       column->name,
+                       dn_quote (cell, strlen (cell)).text);
 }
 
 int dn_run_read (const struct dn_row *row,

@@ -83,15 +83,6 @@ static void add_value (struct dn_reservoir *sample, double value)
         sample->values[at] = value;
 }
 
-static void add_bound (struct dn_coverage *coverage, double bound, double measured)
-{
-    if (isnan (bound))
-        return;
-    coverage->n++;
-    coverage->n_covered += measured <= bound;
-    add_value (&coverage->tightness, bound / measured);
-}
-
 int dn_score_add (struct dn_score *score,
                   const char *group,
                   double predicted,
@@ -117,8 +108,13 @@ int dn_score_add (struct dn_score *score,
     }
     pairs->log_ratio += log (ratio);
     add_value (&pairs->errors, fabs (ratio - 1));
-    for (int i = 0; bounds && i < DN_N_BOUNDS; i++)
-        add_bound (&pairs->bounds[i], bounds[i], measured);
+    for (int i = 0; bounds && i < DN_N_BOUNDS; i++) {
+        if (isnan (bounds[i]))
+            continue;
+        pairs->bounds[i].n++;
+        pairs->bounds[i].n_covered += measured <= bounds[i];
+        add_value (&pairs->bounds[i].tightness, bounds[i] / measured);
+    }
     return 0;
 }
 

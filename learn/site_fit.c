@@ -229,16 +229,6 @@ static int list_candidates (struct dn_site_fit *fit, struct candidate *candidate
     return n;
 }
 
-/* The runs of the same user from 'first' on; return what comes after. */
-static int end_of_user (const struct candidate *candidates, int n, int first)
-{
-    int end = first + 1;
-
-    while (end < n && candidates[end].run->user == candidates[first].run->user)
-        end++;
-    return end;
-}
-
 /* Keep at most 'most' of each application of one user, and at most 'room' in total;
  * with 'out' NULL only count.
  */
@@ -266,20 +256,8 @@ static int keep (const struct candidate *candidates,
     return kept;
 }
 
-/* At most 'room' runs of one user, as many of each application as there is room for. */
-static int keep_fairly (const struct candidate *candidates,
-                        int n,
-                        int room,
-                        const struct dn_site_run **out)
-{
-    int most = DN_HISTORY_OWN_MAX;
-
-    while (most > 1 && keep (candidates, n, most, room + 1, NULL) > room)
-        most--;
-    return keep (candidates, n, most, room, out);
-}
-
-/* The same of every user. */
+/* At most 'room' runs of each user, as many of each application as there is room for.
+ */
 static int keep_all (const struct candidate *candidates,
                      int n,
                      int room,
@@ -289,9 +267,14 @@ static int keep_all (const struct candidate *candidates,
     int end;
 
     for (int first = 0; first < n && kept <= DN_HISTORY_MAX; first = end) {
-        end = end_of_user (candidates, n, first);
-        kept += keep_fairly (
-            candidates + first, end - first, room, out ? out + kept : NULL);
+        const struct candidate *own = candidates + first;
+        int most = DN_HISTORY_OWN_MAX;
+
+        for (end = first + 1; end < n && candidates[end].run->user == own->run->user;)
+            end++;
+        while (most > 1 && keep (own, end - first, most, room + 1, NULL) > room)
+            most--;
+        kept += keep (own, end - first, most, room, out ? out + kept : NULL);
     }
     return kept;
 }
@@ -333,13 +316,6 @@ static struct dn_site_solution *solve (const struct dn_site_fit *fit,
 
 /* --- writing ---------------------------------------------------------------------- */
 
-/* A constant that has hardly moved and is hardly better known stays the shipped one. */
-static bool is_learned (const struct dn_site_parameter *parameter)
-{
-    return fabs (parameter->value) > 0.01
-           || parameter->variance < 0.9 * parameter->spread * parameter->spread;
-}
-
 static int write_scale (const struct dn_site_parameter *parameter,
                         struct dn_tuning *tuning,
                         struct dn_err *err)
@@ -372,7 +348,9 @@ static int write_parameters (const struct dn_site_fit *fit,
                 return -1;
             continue;
         }
-        if (!is_learned (parameter))
+        /* What has hardly moved and is hardly better known stays the shipped one. */
+        if (!(fabs (parameter->value) > 0.01
+              || parameter->variance < 0.9 * parameter->spread * parameter->spread))
             continue;
         tuning->tuned[field].set = true;
         tuning->tuned[field].shipped = dn_constant_get (&fit->base, field);

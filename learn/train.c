@@ -82,28 +82,18 @@ static int confirm (struct dn_training *training,
     return dn_confirm_trees (trees, made, rows, set->n, &training->confirmed, err);
 }
 
-static int take_trees (struct dn_training *training,
-                       const struct dn_case_set *set,
-                       const struct dn_boost *made,
-                       struct dn_err *err)
-{
-    struct dn_trees *trees = dn_boost_trees (made, DN_N_FEATURES, err);
-    int rc = -1;
-
-    if (trees && confirm (training, set, made, trees, err) == 0)
-        rc = dn_flat_write_trees (trees, &training->step, err);
-    dn_trees_free (trees);
-    return rc;
-}
-
 /* The trees of the bundle are trained on all runs. */
 static int train_all (struct dn_training *training,
                       const struct dn_cases *all,
                       struct dn_err *err)
 {
     struct dn_boost *made = dn_train_trees (all, training->seed, err);
-    int rc = made ? take_trees (training, all->set, made, err) : -1;
+    struct dn_trees *trees = made ? dn_boost_trees (made, DN_N_FEATURES, err) : NULL;
+    int rc = -1;
 
+    if (trees && confirm (training, all->set, made, trees, err) == 0)
+        rc = dn_flat_write_trees (trees, &training->step, err);
+    dn_trees_free (trees);
     dn_boost_free (made);
     return rc;
 }

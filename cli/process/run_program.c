@@ -362,16 +362,6 @@ static void advance (struct runner *runner)
         go_to (runner, STAGE_KILLED);
 }
 
-static void watch (struct runner *runner)
-{
-    while (!is_done (runner)) {
-        pause_tick ();
-        look (runner);
-        advance (runner);
-    }
-    runner->run->wall_s = now_s () - runner->start_s;
-}
-
 /* Give the processes that the program has left a short time to end, then kill them and
  * the descendants that become our children. */
 static void sweep (struct runner *runner)
@@ -405,7 +395,12 @@ int dn_run_program (const struct dn_program_task *task,
     prctl (PR_SET_CHILD_SUBREAPER, 1);
     rc = start (&runner, err);
     if (rc == 0) {
-        watch (&runner);
+        while (!is_done (&runner)) {
+            pause_tick ();
+            look (&runner);
+            advance (&runner);
+        }
+        run->wall_s = now_s () - runner.start_s;
         sweep (&runner);
         run->cpu_s = reaped_cpu () - before_s;
     }

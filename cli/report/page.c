@@ -93,16 +93,6 @@ void dn_page_card (FILE *file,
     fputs ("</p></div>\n", file);
 }
 
-static void write_job (FILE *file,
-                       const struct dn_page_jobs *jobs,
-                       const struct dn_listed *job)
-{
-    fputs ("<li>", file);
-    dn_html_text (file, job->job);
-    fprintf (file, ": %s%s", jobs->words[0], dn_show_time (job->from).text);
-    fprintf (file, "%s%s</li>\n", jobs->words[1], dn_show_time (job->to).text);
-}
-
 void dn_page_jobs (FILE *file,
                    const struct dn_page_jobs *jobs,
                    const struct dn_listing *listing)
@@ -115,7 +105,13 @@ void dn_page_jobs (FILE *file,
     if (n < listing->n)
         fprintf (file, "%d of %lld, ", n, (long long) listing->n);
     fprintf (file, "%s</h3><ul class=\"jobs\">\n", jobs->order);
-    for (int i = 0; i < n; i++)
-        write_job (file, jobs, &listing->jobs[i]);
+    for (int i = 0; i < n; i++) {
+        const struct dn_listed *job = &listing->jobs[i];
+
+        fputs ("<li>", file);
+        dn_html_text (file, job->job);
+        fprintf (file, ": %s%s", jobs->words[0], dn_show_time (job->from).text);
+        fprintf (file, "%s%s</li>\n", jobs->words[1], dn_show_time (job->to).text);
+    }
     fputs ("</ul>\n", file);
 }

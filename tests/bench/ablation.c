@@ -381,15 +381,6 @@ static void run_fold (struct bench *bench,
 
 /* --- figures --------------------------------------------------------------------- */
 
-static double mean_of (const struct errors *errors)
-{
-    double sum = 0;
-
-    for (int i = 0; i < errors->n; i++)
-        sum += errors->value[i];
-    return sum / errors->n;
-}
-
 /* The median over the errors of a model; of all for -1. NaN without any. */
 static double median_error (const struct errors *errors, int model)
 {
@@ -435,9 +426,12 @@ static void print_table (const struct bench *bench, enum held_out held)
         printf (sizes[s] == 0 ? "| all (%.0f) |" : "| %.0f |", bench->n_rows[held][s]);
         for (int l = 0; l < N_LEARNERS; l++) {
             const struct errors *errors = &bench->errors[held][s][l];
+            double sum = 0;
 
+            for (int i = 0; i < errors->n; i++)
+                sum += errors->value[i];
             printf (" %.1f / %.1f / %.1f |",
-                    100 * mean_of (errors),
+                    100 * (sum / errors->n),
                     100 * median_error (errors, -1),
                     100 * per_model (errors, bench->runs.labels[DN_LABEL_MODEL].n));
         }

@@ -191,30 +191,21 @@ static enum dn_label label_of (const char *column)
     return strcmp (column, "source") == 0 ? DN_LABEL_SOURCE : DN_LABEL_GPU;
 }
 
-/* Is it a row that is judged with 'first', and must it not be seen by their fit? */
-static bool is_of_fold (const struct bench_run *first,
-                        const struct bench_run *run,
-                        enum dn_label label,
-                        bool *unseen)
-{
-    bool same = first->label[label] == run->label[label];
-    bool kind = first->label[DN_LABEL_FAMILY] == run->label[DN_LABEL_FAMILY];
-
-    *unseen = same || (label == DN_LABEL_CODE && kind);
-    return same && (label != DN_LABEL_CODE || kind);
-}
-
 /* Mark the rows that the fit must not see, and those that it is judged by. Returns
  * whether an earlier row was judged with them.
  */
 static bool mark_fold (struct bench_set *set, int first, enum dn_label label)
 {
+    const int *of = set->runs[first].label;
     bool seen = false;
 
     for (int i = 0; i < set->n_runs; i++) {
         struct bench_run *run = &set->runs[i];
+        bool same = of[label] == run->label[label];
+        bool kind = of[DN_LABEL_FAMILY] == run->label[DN_LABEL_FAMILY];
 
-        run->judged = is_of_fold (&set->runs[first], run, label, &run->left_out);
+        run->left_out = same || (label == DN_LABEL_CODE && kind);
+        run->judged = same && (label != DN_LABEL_CODE || kind);
         seen = seen || (i < first && run->judged);
     }
     return seen;

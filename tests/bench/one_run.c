@@ -248,13 +248,6 @@ static double figure (const struct pairs *pairs,
     return result;
 }
 
-static double over_pairs (const struct pairs *pairs)
-{
-    for (size_t i = 0; i < pairs->n; i++)
-        pairs->work[i] = pairs->list[i].value[ERROR];
-    return dn_reals_median (pairs->work, (int) pairs->n);
-}
-
 static void print_row (const struct kind *kind, struct pairs *pairs)
 {
     double blind;
@@ -272,6 +265,8 @@ static void print_row (const struct kind *kind, struct pairs *pairs)
     average = figure (pairs, ERROR, dn_reals_median, mean, &n);
     covered = figure (pairs, COVERED, mean, mean, &n);
     width = figure (pairs, WIDTH, dn_reals_median, dn_reals_median, &n);
+    for (size_t i = 0; i < pairs->n; i++)
+        pairs->work[i] = pairs->list[i].value[ERROR];
     printf (
         "| %s | %zu | %d | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %.2f |\n",
         kind->name,
@@ -280,18 +275,9 @@ static void print_row (const struct kind *kind, struct pairs *pairs)
         100 * blind,
         100 * error,
         100 * average,
-        100 * over_pairs (pairs),
+        100 * dn_reals_median (pairs->work, (int) pairs->n),
         100 * covered,
         width);
-}
-
-static void print_table (struct pairs all[])
-{
-    puts ("| the run that is predicted has | pairs | votes | without a run | after one "
-          "run | mean | over pairs | within the 95 % bound | bound / likely |\n"
-          "|---|---:|---:|---:|---:|---:|---:|---:|---:|");
-    for (size_t i = 0; i < DN_N_ELEMENTS (kinds); i++)
-        print_row (&kinds[i], &all[i]);
 }
 
 /* All pairs; a source and network has one vote, in all tenths together. */
@@ -409,7 +395,11 @@ int main (int argc, char *argv[])
             if (b != a && is_of_one_code (&set.runs[a], &set.runs[b]))
                 judge (a, b, vote, all, &three);
     }
-    print_table (all);
+    puts ("| the run that is predicted has | pairs | votes | without a run | after one "
+          "run | mean | over pairs | within the 95 % bound | bound / likely |\n"
+          "|---|---:|---:|---:|---:|---:|---:|---:|---:|");
+    for (size_t i = 0; i < DN_N_ELEMENTS (kinds); i++)
+        print_row (&kinds[i], &all[i]);
     print_reliability (&all[DN_N_ELEMENTS (kinds)]);
     print_classes (&all[DN_N_ELEMENTS (kinds)], &all[DN_N_ELEMENTS (kinds) + 1]);
     return 0;
