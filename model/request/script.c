@@ -501,7 +501,7 @@ static void read_option (struct pass *r)
     c->bare = !memchr (word.text, '=', word.len);
     if (c->word == DN_W_STEP || c->word == DN_W_MPI) {
         read_step_option (r);
-    } else if (python && dn_words_list_has ("-c -", word)) {
+    } else if (python && (dn_span_is (word, "-c") || dn_span_is (word, "-"))) {
         c->code = c->named = true;
         c->program = false;
     } else if (dn_span_is (word, "-m") && c->program) {

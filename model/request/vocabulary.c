@@ -337,18 +337,3 @@ int dn_words_keep (enum dn_reason_code code)
 {
     return keeps[code];
 }
-
-bool dn_words_list_has (const char *list, struct dn_span word)
-{
-    const char *at = list;
-
-    while (word.len > 0 && (at = strchr (at, word.text[0]))) {
-        size_t len = strcspn (at, " ");
-
-        if ((at == list || at[-1] == ' ') && len == word.len
-            && memcmp (at, word.text, len) == 0)
-            return true;
-        at += len;
-    }
-    return false;
-}

@@ -153,7 +153,4 @@ enum dn_reason_code dn_words_say (enum dn_word word);
 /* The fields that a reason keeps, a bit of each dn_script_keeps. */
 int dn_words_keep (enum dn_reason_code code);
 
-/* Is 'word' in a list between blanks? */
-bool dn_words_list_has (const char *list, struct dn_span word);
-
 #endif
