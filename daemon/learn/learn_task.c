@@ -10,6 +10,7 @@
 
 #include "base/messages.h"
 #include "errand.h"
+#include "jobs/store.h"
 
 /* Learning may take minutes where there are 10^6 jobs. */
 #define LIMIT_S 3600
@@ -38,7 +39,7 @@ static bool has_store (const struct dn_daemon *d)
     char path[PATH_MAX];
     struct dn_buf buf = dn_buf_on (path, sizeof (path));
 
-    dn_buf_add (&buf, "%s/records.db", d->site->state_dir);
+    dn_buf_add (&buf, "%s/" DN_STORE_FILE, d->site->state_dir);
     return !buf.cut && access (path, R_OK) == 0;
 }
 
