@@ -10,16 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/messages.h"
-
-void dn_host_log (bool error, const char *text)
-{
-    if (error)
-        slurm_error (dn_say_log_line, text);
-    else
-        slurm_info (dn_say_log_line, text);
-}
-
 static char *allocate (size_t size)
 {
     return slurm_xcalloc (1, size, true, true, __FILE__, __LINE__, __func__);

@@ -33,9 +33,6 @@ extern void *slurm_xcalloc (size_t count,
 extern void slurm_xfree (void **ptr);
 extern char *slurm_get_extra_conf_path (char *name);
 
-/* Write a line of the plugin to slurmctld's log. */
-void dn_host_log (bool error, const char *text);
-
 /* A copy of 'text' in Slurm's memory; NULL without memory; never aborts. */
 char *dn_host_dup (const char *text);
 

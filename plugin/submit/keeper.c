@@ -221,9 +221,9 @@ static void write_traces (struct dn_writer *writer, bool counters)
     dn_state_take (&state);
     gauges.configured_s = state.since_s;
     if (state.site)
-        dn_writer_log (writer, state.site->decision_log, dn_host_log);
+        dn_writer_log (writer, state.site->decision_log, dn_state_log);
     if (state.site && counters)
-        dn_writer_counters (writer, state.site->counters, &gauges, dn_host_log);
+        dn_writer_counters (writer, state.site->counters, &gauges, dn_state_log);
     dn_state_give (&state);
 }
 
@@ -393,7 +393,7 @@ static void start (void)
     rc = start_thread ();
     running = rc == 0;
     if (running && !wait_until_loaded (START_MS))
-        dn_host_log (true, late);
+        dn_state_log (true, late);
     pthread_mutex_unlock (&lock);
     if (!running)
         go_without (dn_errno_text (rc).text);
@@ -406,7 +406,7 @@ void dn_keeper_start (void)
 
     dn_keeper_stop ();
     if (stuck) {
-        dn_host_log (true, dn_say_log_stuck);
+        dn_state_log (true, dn_say_log_stuck);
         return;
     }
     if (!prepared) {
@@ -418,7 +418,7 @@ void dn_keeper_start (void)
     conf = path ? strdup (path) : NULL;
     dn_host_free (&path);
     if (!conf) {
-        dn_host_log (true, dn_say_log_no_memory);
+        dn_state_log (true, dn_say_log_no_memory);
         return;
     }
     owner = getpid ();
@@ -434,7 +434,7 @@ void dn_keeper_stop (void)
     running = false;
     if (stuck) {
         pthread_detach (thread);
-        dn_host_log (true, dn_say_log_abandoned);
+        dn_state_log (true, dn_say_log_abandoned);
         return;
     }
     dn_state_forget ();

@@ -185,6 +185,14 @@ static int64_t now_s (void)
     return (int64_t) now.tv_sec;
 }
 
+void dn_state_log (bool error, const char *text)
+{
+    if (error)
+        slurm_error (dn_say_log_line, text);
+    else
+        slurm_info (dn_say_log_line, text);
+}
+
 /* Write to the log, but not the same line twice for one change. slurmctld changes its
  * configuration several times within its first seconds, and a file that was touched and
  * is still broken needs no second line.
@@ -197,7 +205,7 @@ static void say (bool error, bool again, const char *text)
         return;
     snprintf (said.text, sizeof (said.text), "%s", text);
     said.at = now;
-    dn_host_log (error, text);
+    dn_state_log (error, text);
 }
 
 /* If the new bundle cannot be read, keep the bundle in use, so that predictions do not

@@ -61,6 +61,9 @@ bool dn_state_load (const char *conf,
  */
 void dn_state_look (void) DN_COLD;
 
+/* Write a line of the plugin to slurmctld's log. */
+void dn_state_log (bool error, const char *text);
+
 /* Drop all parts; one in use is freed when it is given back. */
 void dn_state_forget (void) DN_COLD;
 
