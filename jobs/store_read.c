@@ -9,6 +9,7 @@
 #include "jobs/store_parts.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -238,7 +239,10 @@ static int note_key (struct piece *piece, int64_t id, struct dn_err *err)
         const void *member = member_of (piece, order->columns[i]);
 
         if (is_text (order->columns[i]))
-            strcpy (key.texts[i], *(const char *const *) member);
+            snprintf (key.texts[i],
+                      sizeof (key.texts[i]),
+                      "%s",
+                      *(const char *const *) member);
         else
             key.counts[i] = *(const int64_t *) member;
     }

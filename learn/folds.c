@@ -177,7 +177,7 @@ static int split_set (struct split *split,
     const struct dn_case_set *set = split->set;
     size_t n = (size_t) set->n;
 
-    split->place = malloc (n * sizeof (int));
+    split->place = calloc (n, sizeof (int));
     split->weight = malloc (n * sizeof (double));
     split->sums = calloc (n, sizeof (float));
     if (!split->place || !split->weight || !split->sums)

@@ -156,18 +156,18 @@ double dn_shape_elements (const struct dn_shape *shape)
     return shape->channels * dn_shape_positions (shape);
 }
 
-double dn_build_repeat (struct dn_build *build, double n)
+struct dn_repeat dn_build_repeat (struct dn_build *build, double n)
 {
-    double outer = build->repeat;
+    struct dn_repeat outer = {.times = build->repeat, .open = true};
 
     build->repeat *= n;
     return outer;
 }
 
-double dn_build_repeat_end (struct dn_build *build, double outer)
+struct dn_repeat dn_build_repeat_end (struct dn_build *build, struct dn_repeat outer)
 {
-    build->repeat = outer;
-    return -1;
+    build->repeat = outer.times;
+    return (struct dn_repeat){.open = false};
 }
 
 void dn_build_blocks (struct dn_build *build, double n)

@@ -129,12 +129,15 @@ double dn_shape_positions (const struct dn_shape *shape);
  * The activation must be the same before and after it.
  */
 #define DN_REPEAT(build, n)                                                            \
-    for (double outer = dn_build_repeat ((build), (n)); outer >= 0;                    \
+    for (struct dn_repeat outer = dn_build_repeat ((build), (n)); outer.open;          \
          outer = dn_build_repeat_end ((build), outer))
 
-/* Return what the end takes; the end returns -1. */
-double dn_build_repeat (struct dn_build *build, double n);
-double dn_build_repeat_end (struct dn_build *build, double outer);
+struct dn_repeat {
+    double times; /* around the statement */
+    bool open;
+};
+struct dn_repeat dn_build_repeat (struct dn_build *build, double n);
+struct dn_repeat dn_build_repeat_end (struct dn_build *build, struct dn_repeat outer);
 
 /* The network has 'n' blocks that begin here: the operators that are repeated from now
  * on.

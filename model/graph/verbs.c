@@ -75,6 +75,7 @@ static bool slide_all (struct dn_build *build,
     bool image = build->at.n_dims > 1;
 
     for (int i = 0; i < shape->n_dims; i++) {
+        /* -Wanalyzer-use-of-uninitialized-value is wrong here: n_dims are set */
         shape->dim[i] = slide (shape->dim[i], kernel, stride, pad);
         if (shape->dim[i] >= 1)
             continue;
