@@ -102,7 +102,9 @@ static int predict_white (const struct batch *batch, struct dn_err *err)
     return dn_deadline_check (deadline, "residual", err);
 }
 
-/* The batch by the data sheets of its devices. */
+/* The batch by the data sheets of its devices. Those without measured rates are
+ * estimated again only where the constants are others.
+ */
 struct sheets {
     struct dn_device devices[ROWS_MAX];
     const struct dn_device *pointers[ROWS_MAX];
@@ -115,6 +117,7 @@ static struct sheets *predict_sheets (const struct batch *batch,
                                       struct dn_err *err)
 {
     struct sheets *sheets = calloc (1, sizeof (*sheets));
+    bool all = !is_same (batch->any.constants, constants);
     struct batch by_sheet = *batch;
 
     if (!sheets)
@@ -122,14 +125,21 @@ static struct sheets *predict_sheets (const struct batch *batch,
     by_sheet.any.constants = constants;
     by_sheet.devices = sheets->pointers;
     by_sheet.estimates = sheets->estimates;
-    for (int i = 0; i < batch->n; i++) {
-        dn_device_sheet (batch->devices[i], &sheets->devices[i]);
-        sheets->pointers[i] = &sheets->devices[i];
+    by_sheet.n = 0;
+    for (int i = 0; i < batch->n; i++)
+        if (all || dn_device_is_measured (batch->devices[i])) {
+            dn_device_sheet (batch->devices[i], &sheets->devices[i]);
+            sheets->pointers[by_sheet.n++] = &sheets->devices[i];
+        }
+    if (predict_white (&by_sheet, err) < 0) {
+        free (sheets);
+        return NULL;
     }
-    if (predict_white (&by_sheet, err) == 0)
-        return sheets;
-    free (sheets);
-    return NULL;
+    for (int i = batch->n - 1; i >= 0; i--)
+        sheets->estimates[i] = all || dn_device_is_measured (batch->devices[i])
+                                   ? sheets->estimates[--by_sheet.n]
+                                   : batch->estimates[i];
+    return sheets;
 }
 
 /* Do the features follow from other estimates than those of the site? */

@@ -53,19 +53,16 @@ double dn_whitebox_doubt (const struct dn_case *c,
  */
 static void fill_power (const struct dn_lane *lane, struct dn_estimate *estimate)
 {
+    const struct dn_lane *sheet = lane->sheet;
     struct dn_estimate by_sheet = *estimate;
-    struct dn_lane other = {.setup = lane->setup};
-    struct dn_device sheet;
 
-    if (!dn_device_is_measured (lane->setup.device)) {
+    if (!sheet) {
         dn_whitebox_power (&lane->setup, &lane->pass.hollow, estimate);
         return;
     }
-    dn_device_sheet (lane->setup.device, &sheet);
-    other.setup.device = by_sheet.device = &sheet;
-    dn_passes_find (&other, 1);
-    dn_whitebox_step (&other, &by_sheet);
-    dn_whitebox_power (&other.setup, &other.pass.hollow, &by_sheet);
+    by_sheet.device = sheet->setup.device;
+    dn_whitebox_step (sheet, &by_sheet);
+    dn_whitebox_power (&sheet->setup, &sheet->pass.hollow, &by_sheet);
     estimate->power_w = by_sheet.power_w;
     estimate->power_w_p95 = by_sheet.power_w_p95;
 }
@@ -192,10 +189,34 @@ static void fill (const struct dn_case *c,
     dn_run_fill (c, estimate);
 }
 
-/* The devices in 'lanes', by the deadline. */
+/* Append to the lanes of 'n' devices those of their data sheets, where rates are
+ * measured: one pass over the operators is for all. Return the number of lanes.
+ */
+static int add_sheets (struct dn_lane lanes[], int n, struct dn_device sheets[])
+{
+    int n_lanes = n;
+
+    for (int i = 0; i < n; i++) {
+        struct dn_lane *lane = &lanes[i];
+        struct dn_lane *sheet = &lanes[n_lanes];
+
+        lane->sheet = NULL;
+        if (!dn_device_is_measured (lane->setup.device))
+            continue;
+        dn_device_sheet (lane->setup.device, sheets);
+        sheet->setup = lane->setup;
+        sheet->setup.device = sheets++;
+        lane->sheet = sheet;
+        n_lanes++;
+    }
+    return n_lanes;
+}
+
+/* The first 'n' of the lanes, by the deadline. */
 static void estimate_all (const struct dn_case *c,
                           struct dn_lane lanes[],
                           int n,
+                          int n_lanes,
                           struct dn_estimate estimates[])
 {
     const struct dn_deadline *deadline = lanes->setup.deadline;
@@ -203,7 +224,7 @@ static void estimate_all (const struct dn_case *c,
 
     if (dn_deadline_passed (deadline))
         return;
-    dn_passes_find (lanes, n);
+    dn_passes_find (lanes, n_lanes);
     for (int i = 0; i < n; i++) {
         struct dn_content content;
 
@@ -216,7 +237,8 @@ static void estimate_all (const struct dn_case *c,
             if (dn_deadline_passed (deadline))
                 return;
             own.device = lane->setup.device;
-            fill (&own, &given, lane, &content, &estimates[lane - lanes]);
+            if (lane < lanes + n)
+                fill (&own, &given, lane, &content, &estimates[lane - lanes]);
         }
     }
 }
@@ -230,11 +252,12 @@ void dn_whitebox_by (const struct dn_case *c,
                      const struct dn_deadline *deadline,
                      struct dn_estimate *estimate)
 {
-    struct dn_lane lane = {.follows = false};
+    struct dn_lane lanes[2];
+    struct dn_device sheet;
 
-    dn_setup_init (&lane.setup, c, NULL);
-    lane.setup.deadline = deadline;
-    estimate_all (c, &lane, 1, estimate);
+    dn_setup_init (&lanes->setup, c, NULL);
+    lanes->setup.deadline = deadline;
+    estimate_all (c, lanes, 1, add_sheets (lanes, 1, &sheet), estimate);
 }
 
 int dn_whitebox_all (const struct dn_case *c,
@@ -245,9 +268,11 @@ int dn_whitebox_all (const struct dn_case *c,
                      struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) struct dn_lane *lanes =
-        malloc ((size_t) n * sizeof (*lanes));
+        malloc (2 * (size_t) n * sizeof (*lanes));
+    dn_cleanup (dn_free_ptr) struct dn_device *sheets =
+        malloc ((size_t) n * sizeof (*sheets));
 
-    if (!lanes)
+    if (!lanes || !sheets)
         return dn_refuse (err, no_memory);
     for (int i = 0; i < n; i++) {
         struct dn_case own = *c;
@@ -259,6 +284,6 @@ int dn_whitebox_all (const struct dn_case *c,
         lanes[i].setup.deadline = deadline;
     }
     if (n > 0)
-        estimate_all (c, lanes, n, estimates);
+        estimate_all (c, lanes, n, add_sheets (lanes, n, sheets), estimates);
     return 0;
 }

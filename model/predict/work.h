@@ -100,9 +100,10 @@ struct dn_work {
 struct dn_lane {
     struct dn_setup setup;
     struct dn_rates rates;
-    struct dn_lane *next;  /* that runs them alike; NULL: none */
-    bool follows;          /* it is the next one of another */
-    struct dn_group group; /* of the first of those that run alike */
+    struct dn_lane *next;        /* that runs them alike; NULL: none */
+    bool follows;                /* it is the next one of another */
+    const struct dn_lane *sheet; /* of a device with measured rates: it by its sheet */
+    struct dn_group group;       /* of the first of those that run alike */
     struct dn_pass pass;
 };
 
