@@ -19,8 +19,9 @@ readonly JOBS=${SOAK_JOBS:-500} PARTS=10
 readonly JUDGED=20000                   # jobs of which growth and slowness are judged
 readonly GROWTH=200                     # bytes a job, beyond those without the plugin
 readonly KEYS=model=bert_base,precision=fp16,batch=2,optimizer=adamw,decode=text,since=2023
-gres=gres/gpu:a100:4
-if (($(_cluster_version) < 2311)); then gres=gres:gpu:a100:4; fi
+# From 23.11 on slurmctld is another process after a reconfiguration, and knows no earlier file.
+gres=gres/gpu:a100:4 told=$((JOBS / 2))
+if (($(_cluster_version) < 2311)); then gres=gres:gpu:a100:4 told=$JOBS; fi
 
 no_jobs() { [[ $(scontrol show jobs 2>&1) = 'No jobs in the system' ]]; }
 
@@ -72,7 +73,8 @@ live_start --plugin-dir "$plugin_dir" --no-accounting --no-nodes --conf MinJobAg
 run with
 # One that was not answered may have been rewritten, too.
 changed=$(logged | grep -c verdict=change) away=$(wc -l <"$dir/away")
-ok 'every job was rewritten' test "$changed" -ge "$JOBS" -a "$changed" -le "$((JOBS + away))"
+ok 'every job was rewritten whose slurmctld had read a right file' \
+    test "$changed" -ge "$told" -a "$changed" -le "$((told + away))"
 sed -i /^JobSubmitPlugins/d "$SLURM_CONF"
 ok 'slurmctld starts without the plugin' live_restart
 run without
