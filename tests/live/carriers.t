@@ -263,8 +263,8 @@ END
 captured() {
     local options=()
     while [[ $1 != -- ]]; do options+=("$1") && shift; done
-    cluster_as_user env PYTHONPATH=/lib timeout 300 sbatch -W -Q -o "$home/tasks.out" --gres=gpu:a100:1 -n 1 -t 60 \
-        "${options[@]}" tasks.sh "${@:2}" || echo "status $?"
+    cluster_as_user env PYTHONPATH=/lib timeout 300 sbatch -W -Q -o "$home/tasks.out" \
+        --gres=gpu:a100:1 -n 1 -t 60 "${options[@]}" tasks.sh "${@:2}" || echo "status $?"
     cat "$home/tasks.out"
 }
 plain_tasks=$'script </lib> <none> <none>\ntask </mine>'
