@@ -52,14 +52,9 @@ subcommand() {
 
 static int run (struct dn_options *given)
 {
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-
-    if (!dn_options_all (given, NULL, 0, 0))
+    if (!dn_options_all (given, NULL, 0, 0) || !dn_options_site (given, NULL))
         return given->exit_code;
-    site = dn_options_site (given, NULL);
-    if (!site)
-        return given->exit_code;
-    printf ("%d devices\n", site->catalogue.n_devices);
+    printf ("%d devices\n", given->site->catalogue.n_devices);
     return DN_EXIT_DONE;
 }
 
