@@ -23,7 +23,7 @@
 #include "generated/completion_scripts.inc"
 
 /* A person waits for the names. */
-#define NAMES_SECONDS 1
+#define NAMES_SECONDS 2
 
 static const struct dn_command *const commands[] = {DN_COMMAND_ROWS};
 
