@@ -521,7 +521,7 @@ static bool is_name (struct dn_span text)
     for (size_t i = 0; i < text.len; i++) {
         char c = text.text[i];
 
-        if (!dn_is_letter (c) && !dn_is_digit (c) && !memchr ("_.-+", c, 4))
+        if (!dn_is_letter (c) && !dn_is_digit (c) && (c == '\0' || !strchr ("_.-+", c)))
             return false;
     }
     return text.len > 0;
@@ -826,7 +826,8 @@ struct dn_span dn_spec_cut (struct dn_span *rest)
     for (; i < rest->len && rest->text[i] != ','; i++) {
         size_t next = i;
 
-        while (next < rest->len && memchr (" \t", rest->text[next], 2))
+        while (next < rest->len
+               && (rest->text[next] == ' ' || rest->text[next] == '\t'))
             next++;
         if (next > i && i > 0 && next < rest->len && !strchr ("=,", rest->text[next])
             && !strchr ("= \t,", rest->text[i - 1]))
