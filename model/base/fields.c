@@ -12,9 +12,9 @@
 /* Rows of the first allocation, a power of 2. */
 #define ROWS_MIN 8
 
-static void store (const struct dn_member *field, void *at, int64_t number)
+void dn_integer_store (void *at, size_t size, int64_t number)
 {
-    switch (field->size) {
+    switch (size) {
     case sizeof (uint8_t):
         *(uint8_t *) at = (uint8_t) number;
         break;
@@ -86,7 +86,7 @@ static int read_name (struct dn_span value,
     struct dn_buf buf = dn_buf_on (known, sizeof (known));
 
     if (i >= 0) {
-        store (field, at, i);
+        dn_integer_store (at, field->size, i);
         return 0;
     }
     for (i = 0; i < field->names->n_names; i++)
@@ -127,7 +127,10 @@ static int read_field (struct dn_span value,
     case DN_MEMBER_REAL:
         if (dn_int_read (value, field->key, field->min, field->max, &number, err) < 0)
             return -1;
-        (field->type == DN_MEMBER_REAL ? store_real : store) (field, at, number);
+        if (field->type == DN_MEMBER_REAL)
+            store_real (field, at, number);
+        else
+            dn_integer_store (at, field->size, number);
         return 0;
     case DN_MEMBER_KEY:
         return read_key (value, field, at, err);
@@ -146,7 +149,7 @@ static int read_field (struct dn_span value,
 static void clear_field (const struct dn_member *field, void *at)
 {
     if (field->type == DN_MEMBER_COUNT)
-        store (field, at, field->absent);
+        dn_integer_store (at, field->size, field->absent);
     else if (field->type == DN_MEMBER_REAL)
         store_real (field, at, field->absent);
     else

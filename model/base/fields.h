@@ -99,6 +99,9 @@ int dn_fields_put (const struct dn_line_kind *kind,
                    dn_put_f put,
                    void *to);
 
+/* Store in an integer of 'size' bytes: 1, 2, 4, or 8. */
+void dn_integer_store (void *at, size_t size, int64_t number);
+
 /* Make room for one more row in the array of 'n' rows of 'size' bytes at
  * 'rows', a pointer to a pointer, which grows by doubling. Without memory -1 with 'err'
  * and no change.

@@ -239,8 +239,6 @@ int dn_remedies (const struct dn_patient *patient, int most, struct dn_remedy *l
 
 /* --- batches that fit ------------------------------------------------------------- */
 
-#include <math.h>
-
 /* The bound on the GPU memory of a move; MemoryHeadroom is added to it. */
 #define MEMORY_QUANTILE 0.95
 

@@ -102,9 +102,14 @@ static int predict_white (const struct batch *batch, struct dn_err *err)
     return dn_deadline_check (deadline, "residual", err);
 }
 
-/* The batch by the data sheets of its devices. Those without measured rates are
- * estimated again only where the constants are others.
- */
+/* Do the device's features follow from another estimate than that of the site? */
+static bool needs_sheet (const struct batch *batch, int i)
+{
+    return !is_same (batch->any.constants, made_with (batch))
+           || dn_device_is_measured (batch->devices[i]);
+}
+
+/* The batch by the data sheets of its devices, as far as that is another estimate. */
 struct sheets {
     struct dn_device devices[ROWS_MAX];
     const struct dn_device *pointers[ROWS_MAX];
@@ -112,22 +117,19 @@ struct sheets {
 };
 
 /* NULL with 'err'. To be freed. */
-static struct sheets *predict_sheets (const struct batch *batch,
-                                      const struct dn_constants *constants,
-                                      struct dn_err *err)
+static struct sheets *predict_sheets (const struct batch *batch, struct dn_err *err)
 {
     struct sheets *sheets = calloc (1, sizeof (*sheets));
-    bool all = !is_same (batch->any.constants, constants);
     struct batch by_sheet = *batch;
 
     if (!sheets)
         return DN_NULL (dn_refuse (err, no_memory));
-    by_sheet.any.constants = constants;
+    by_sheet.any.constants = made_with (batch);
     by_sheet.devices = sheets->pointers;
     by_sheet.estimates = sheets->estimates;
     by_sheet.n = 0;
     for (int i = 0; i < batch->n; i++)
-        if (all || dn_device_is_measured (batch->devices[i])) {
+        if (needs_sheet (batch, i)) {
             dn_device_sheet (batch->devices[i], &sheets->devices[i]);
             sheets->pointers[by_sheet.n++] = &sheets->devices[i];
         }
@@ -136,20 +138,9 @@ static struct sheets *predict_sheets (const struct batch *batch,
         return NULL;
     }
     for (int i = batch->n - 1; i >= 0; i--)
-        sheets->estimates[i] = all || dn_device_is_measured (batch->devices[i])
-                                   ? sheets->estimates[--by_sheet.n]
-                                   : batch->estimates[i];
+        sheets->estimates[i] = needs_sheet (batch, i) ? sheets->estimates[--by_sheet.n]
+                                                      : batch->estimates[i];
     return sheets;
-}
-
-/* Do the features follow from other estimates than those of the site? */
-static bool needs_sheets (const struct batch *batch)
-{
-    bool any = !is_same (batch->any.constants, made_with (batch));
-
-    for (int i = 0; i < batch->n; i++)
-        any = any || dn_device_is_measured (batch->devices[i]);
-    return any;
 }
 
 /* The features of the residual. */
@@ -159,9 +150,12 @@ static int find_features (const struct batch *batch,
 {
     dn_cleanup (dn_free_ptr) struct sheets *sheets = NULL;
     const struct dn_estimate *shipped = batch->estimates;
+    bool any = false;
 
-    if (needs_sheets (batch)) {
-        sheets = predict_sheets (batch, made_with (batch), err);
+    for (int i = 0; i < batch->n && !any; i++)
+        any = needs_sheet (batch, i);
+    if (any) {
+        sheets = predict_sheets (batch, err);
         if (!sheets)
             return -1;
         shipped = sheets->estimates;

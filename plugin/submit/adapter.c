@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/fields.h"
 #include "base/messages.h"
 #include "host/carry.h"
 #include "submit/host.h"
@@ -326,23 +327,6 @@ static int64_t max_number (enum dn_field field)
     }
 }
 
-static void set_number (job_desc_msg_t *desc, enum dn_field field, int64_t value)
-{
-    void *at = at_field (desc, field);
-
-    switch (members[field].size) {
-    case sizeof (uint16_t):
-        *(uint16_t *) at = (uint16_t) value;
-        break;
-    case sizeof (uint32_t):
-        *(uint32_t *) at = (uint32_t) value;
-        break;
-    default:
-        *(uint64_t *) at = (uint64_t) value;
-        break;
-    }
-}
-
 /* The entry of the job's environment that is exactly 'text', or NULL. */
 static char **find_env (job_desc_msg_t *desc, const char *text)
 {
@@ -463,7 +447,9 @@ static void commit (job_desc_msg_t *desc,
 {
     for (int i = 0; i < patch->n_edits; i++)
         if (dn_field_is_number (patch->edits[i].field))
-            set_number (desc, patch->edits[i].field, patch->edits[i].new_number);
+            dn_integer_store (at_field (desc, patch->edits[i].field),
+                              members[patch->edits[i].field].size,
+                              patch->edits[i].new_number);
     for (int i = 0; i < staging->n_entries; i++) {
         dn_host_free (staging->entries[i].place);
         *staging->entries[i].place = staging->entries[i].text;
