@@ -544,24 +544,6 @@ static bool has_own_optimizer (const struct dn_setup *c)
            && c->precision != DN_PRECISION_FP16;
 }
 
-/* Weights that a pass computes from directions and lengths, which learn (weight
- * normalisation, arXiv 1602.07868): torch.nn.utils.weight_norm keeps them in the module
- * until the next pass. The lengths are a norm without elements behind the product.
- */
-static double normed_bytes (const struct dn_setup *c)
-{
-    double all = 0;
-
-    for (int i = 1; i < c->graph->n_ops; i++) {
-        const struct dn_op *op = &c->graph->ops[i];
-
-        if (op->kind == DN_OP_NORM && op->params > 0 && op->out <= 0
-            && dn_op_has_weights (op - 1))
-            all += op[-1].repeat * op[-1].params;
-    }
-    return all * c->traits->weights / c->model_parallel;
-}
-
 /* Weights, gradients and optimizer state of one device, wherever they are.
  *
  * ZeRO trains fp16 weights and counts the fp32 ones as optimizer state: 2 + 2 + 12
@@ -596,7 +578,8 @@ static void find_state (const struct dn_setup *c, double memory[DN_N_MEMORY_CLAS
         memory[DN_MEMORY_GRADIENTS] *= share;
     if (parallel >= DN_PARALLEL_ZERO3)
         memory[DN_MEMORY_WEIGHTS] *= share;
-    memory[DN_MEMORY_WEIGHTS] += frozen_bytes (c) + normed_bytes (c);
+    memory[DN_MEMORY_WEIGHTS] +=
+        frozen_bytes (c) + c->normed_params * bytes->weights / c->model_parallel;
 }
 
 /* Parts of a network that are on the device at a time where its weights are not: a

@@ -35,11 +35,16 @@
 /* Rows of one call of a residual. A decision never has more. */
 #define ROWS_MAX DN_CANDIDATES_MAX
 
-/* A row per device: 10 KiB, on the heap. */
+/* A row per device: 30 KiB, on the heap. */
 struct rows {
     float features[ROWS_MAX * DN_N_FEATURES];
     float sums[DN_N_QUANTITIES][ROWS_MAX];
     double distances[ROWS_MAX];
+    /* By data sheets, with the constants of the case. */
+    struct dn_estimate sheets[ROWS_MAX];
+    /* By the shipped constants, where those of the case are others. */
+    struct dn_estimate shipped[ROWS_MAX];
+    struct dn_estimate shipped_sheets[ROWS_MAX];
 };
 
 /* The devices of one call of a residual. */
@@ -89,86 +94,50 @@ static bool is_learned (const struct batch *batch)
            && !is_same (batch->any.constants, made_with (batch));
 }
 
-/* The white box on the batch's devices. */
-static int predict_white (const struct batch *batch, struct dn_err *err)
+/* The white box on the batch's devices by 'constants'. */
+static int predict_white (const struct batch *batch,
+                          const struct dn_constants *constants,
+                          struct dn_estimate estimates[],
+                          struct dn_estimate sheets[],
+                          struct dn_err *err)
 {
     const struct dn_deadline *deadline = batch->predictor->deadline;
+    struct dn_case any = batch->any;
 
+    any.constants = constants;
     if (dn_deadline_check (deadline, "estimate", err) < 0
         || dn_whitebox_all (
-               &batch->any, batch->devices, batch->n, deadline, batch->estimates, err)
+               &any, batch->devices, batch->n, deadline, estimates, sheets, err)
                < 0)
         return -1;
     return dn_deadline_check (deadline, "residual", err);
 }
 
-/* Do the device's features follow from another estimate than that of the site? */
-static bool needs_sheet (const struct batch *batch, int i)
-{
-    return !is_same (batch->any.constants, made_with (batch))
-           || dn_device_is_measured (batch->devices[i]);
-}
-
-/* The batch by the data sheets of its devices, as far as that is another estimate. */
-struct sheets {
-    struct dn_device devices[ROWS_MAX];
-    const struct dn_device *pointers[ROWS_MAX];
-    struct dn_estimate estimates[ROWS_MAX];
-};
-
-/* NULL with 'err'. To be freed. */
-static struct sheets *predict_sheets (const struct batch *batch, struct dn_err *err)
-{
-    struct sheets *sheets = calloc (1, sizeof (*sheets));
-    struct batch by_sheet = *batch;
-
-    if (!sheets)
-        return DN_NULL (dn_refuse (err, no_memory));
-    by_sheet.any.constants = made_with (batch);
-    by_sheet.devices = sheets->pointers;
-    by_sheet.estimates = sheets->estimates;
-    by_sheet.n = 0;
-    for (int i = 0; i < batch->n; i++)
-        if (needs_sheet (batch, i)) {
-            dn_device_sheet (batch->devices[i], &sheets->devices[i]);
-            sheets->pointers[by_sheet.n++] = &sheets->devices[i];
-        }
-    if (predict_white (&by_sheet, err) < 0) {
-        free (sheets);
-        return NULL;
-    }
-    for (int i = batch->n - 1; i >= 0; i--)
-        sheets->estimates[i] = needs_sheet (batch, i) ? sheets->estimates[--by_sheet.n]
-                                                      : batch->estimates[i];
-    return sheets;
-}
-
-/* The features of the residual. */
+/* The features of the residual: by shipped constants and data sheets. */
 static int find_features (const struct batch *batch,
-                          float *features,
+                          struct rows *rows,
                           struct dn_err *err)
 {
-    dn_cleanup (dn_free_ptr) struct sheets *sheets = NULL;
-    const struct dn_estimate *shipped = batch->estimates;
-    bool any = false;
+    const struct dn_constants *shipped = made_with (batch);
+    const struct dn_estimate *sheets = rows->sheets;
 
-    for (int i = 0; i < batch->n && !any; i++)
-        any = needs_sheet (batch, i);
-    if (any) {
-        sheets = predict_sheets (batch, err);
-        if (!sheets)
+    if (!is_same (batch->any.constants, shipped)) {
+        sheets = rows->shipped_sheets;
+        if (predict_white (batch, shipped, rows->shipped, rows->shipped_sheets, err)
+            < 0)
             return -1;
-        shipped = sheets->estimates;
     }
     for (int i = 0; i < batch->n; i++) {
         struct dn_case c = case_on (batch, batch->devices[i]);
         struct dn_estimate *estimate = &batch->estimates[i];
 
-        dn_features_of (
-            &batch->common, &c, &shipped[i], features + (ptrdiff_t) i * DN_N_FEATURES);
-        estimate->white_step_s = shipped[i].white_step_s;
-        if (is_learned (batch) && estimate->cpus_per_gpu < shipped[i].cpus_per_gpu)
-            estimate->cpus_per_gpu = shipped[i].cpus_per_gpu;
+        dn_features_of (&batch->common,
+                        &c,
+                        &sheets[i],
+                        rows->features + (ptrdiff_t) i * DN_N_FEATURES);
+        estimate->white_step_s = sheets[i].white_step_s;
+        if (is_learned (batch) && estimate->cpus_per_gpu < sheets[i].cpus_per_gpu)
+            estimate->cpus_per_gpu = sheets[i].cpus_per_gpu;
     }
     return 0;
 }
@@ -242,48 +211,17 @@ static void correct_step (const struct batch *batch,
         estimate->confidence *= edge / at->distance;
 }
 
-/* The factor on a step time that measured rates are part of, where the residual has the
- * weight 'known'.
+/* The factor on the step time of an estimate with measured rates, of which the one by
+ * the data sheet has the weight 'known' of the residual.
  */
-static double sheet_factor (const struct batch *batch, int i, double known)
+static double sheet_factor (const struct batch *batch,
+                            double sheet_s,
+                            double step_s,
+                            double known)
 {
-    const struct dn_correction *step =
-        &batch->predictor->bundle->corrections[DN_QUANTITY_STEP];
-    struct dn_estimate sheet;
-    struct dn_device device;
-    struct dn_case c = case_on (batch, &device);
-
-    if (!step->trees || !dn_device_is_measured (batch->devices[i]))
+    if (!batch->predictor->bundle->corrections[DN_QUANTITY_STEP].trees)
         return 1;
-    dn_device_sheet (batch->devices[i], &device);
-    dn_whitebox_by (&c, batch->predictor->deadline, &sheet);
-    return pow (sheet.step_s.p50 / batch->estimates[i].step_s.p50,
-                dn_min (dn_max (known, 0), 1));
-}
-
-/* The step time by the shipped constants over that by the site's, both with the factor
- * for measured rates, which is 'sheet' of the site's. 'estimate' is not corrected yet.
- */
-static double shipped_factor (const struct batch *batch,
-                              const struct dn_case *c,
-                              double known,
-                              double sheet,
-                              const struct dn_estimate *estimate)
-{
-    struct dn_case shipped = *c;
-    struct dn_estimate white;
-
-    if (!is_learned (batch))
-        return 1;
-    if (!dn_device_is_measured (c->device))
-        return estimate->white_step_s / estimate->step_s.p50;
-    shipped.constants = made_with (batch);
-    dn_whitebox_by (&shipped, batch->predictor->deadline, &white);
-    if (batch->predictor->bundle->corrections[DN_QUANTITY_STEP].trees)
-        sheet = pow (estimate->white_step_s / white.step_s.p50,
-                     dn_min (dn_max (known, 0), 1))
-                / sheet;
-    return sheet * white.step_s.p50 / estimate->step_s.p50;
+    return pow (sheet_s / step_s, dn_min (dn_max (known, 0), 1));
 }
 
 /* Where it was not shown to help, the residual does not count. */
@@ -300,23 +238,28 @@ static struct dn_knot knot_at (const struct batch *batch,
     return at;
 }
 
-static void correct_one (const struct batch *batch,
-                         int i,
-                         const float *features,
-                         double distance,
-                         const float sums[DN_N_QUANTITIES][ROWS_MAX])
+static void correct_one (const struct batch *batch, const struct rows *rows, int i)
 {
     const struct dn_bundle *bundle = batch->predictor->bundle;
+    const float *features = rows->features + (ptrdiff_t) i * DN_N_FEATURES;
     struct dn_estimate *estimate = &batch->estimates[i];
     struct dn_case c = case_on (batch, batch->devices[i]);
-    struct dn_knot at = knot_at (batch, features, distance);
-    double sheet = sheet_factor (batch, i, at.residual);
-    double shipped = shipped_factor (batch, &c, at.residual, sheet, estimate);
+    struct dn_knot at = knot_at (batch, features, rows->distances[i]);
+    double step_s = estimate->step_s.p50;
+    double sheet =
+        sheet_factor (batch, rows->sheets[i].step_s.p50, step_s, at.residual);
+    double shipped = 1;
     double factors[DN_N_QUANTITIES] = {0};
 
+    if (is_learned (batch)) {
+        double shipped_s = rows->shipped[i].step_s.p50;
+
+        shipped = sheet_factor (batch, estimate->white_step_s, shipped_s, at.residual)
+                  / sheet * shipped_s / step_s;
+    }
     for (int q = 0; q < DN_N_QUANTITIES; q++)
         factors[q] =
-            factor_of (&bundle->corrections[q], at.residual, (double) sums[q][i]);
+            factor_of (&bundle->corrections[q], at.residual, (double) rows->sums[q][i]);
     factors[DN_QUANTITY_STEP] *= sheet;
     if (bundle->tuning) {
         factors[DN_QUANTITY_MEMORY] *= bundle->tuning->memory.scale;
@@ -368,7 +311,9 @@ static int predict_batch (const struct batch *batch, struct dn_err *err)
     if (!rows)
         return dn_refuse (err, no_memory);
     memset (rows->sums, 0, sizeof (rows->sums));
-    if (find_features (batch, rows->features, err) < 0
+    if (predict_white (batch, batch->any.constants, batch->estimates, rows->sheets, err)
+            < 0
+        || find_features (batch, rows, err) < 0
         || predict_sums (batch, rows->features, rows->sums, err) < 0)
         return -1;
     dn_domain_distances (&batch->predictor->bundle->domain,
@@ -380,11 +325,7 @@ static int predict_batch (const struct batch *batch, struct dn_err *err)
         if (dn_deadline_check (batch->predictor->deadline, dn_say_refined_estimate, err)
             < 0)
             return -1;
-        correct_one (batch,
-                     i,
-                     rows->features + (ptrdiff_t) i * DN_N_FEATURES,
-                     rows->distances[i],
-                     rows->sums);
+        correct_one (batch, rows, i);
     }
     return dn_deadline_check (batch->predictor->deadline, dn_say_end_of_estimate, err);
 }
@@ -417,8 +358,11 @@ int dn_predict (const struct dn_predictor *predictor,
         batch.devices = devices + i;
         batch.estimates = estimates + i;
         batch.n = n_devices - i < ROWS_MAX ? n_devices - i : ROWS_MAX;
-        if (predict_white (&batch, err) < 0
-            || (predictor->bundle && predict_batch (&batch, err) < 0))
+        if (predictor->bundle
+                ? predict_batch (&batch, err) < 0
+                : predict_white (
+                      &batch, predictor->constants, batch.estimates, NULL, err)
+                      < 0)
             return -1;
     }
     return 0;

@@ -61,6 +61,18 @@ static void count_expert (struct dn_setup *setup,
     sum->tensors += op->repeat * op->tensors;
 }
 
+/* Weights that a pass computes from directions and lengths, which learn (weight
+ * normalisation, arXiv 1602.07868): torch.nn.utils.weight_norm keeps them in the module
+ * until the next pass. The lengths are a norm without elements behind the product.
+ */
+static bool is_normed (const struct dn_graph *graph, int i)
+{
+    const struct dn_op *norm = &graph->ops[i + 1];
+
+    return i + 1 < graph->n_ops && norm->kind == DN_OP_NORM && norm->params > 0
+           && norm->out <= 0 && dn_op_has_weights (&graph->ops[i]);
+}
+
 /* Look for attention, and set the parameters by what happens to them. */
 static void count_network (struct dn_setup *setup)
 {
@@ -78,6 +90,8 @@ static void count_network (struct dn_setup *setup)
         setup->attention = setup->attention || op->kind == DN_OP_ATTENTION;
         setup->odd = setup->odd || dn_is_odd (setup->spec, op);
         shorter += quantised_by (setup, op);
+        if (is_normed (graph, i))
+            setup->normed_params += op->repeat * op->params;
         if (setup->experts > 1 && op->expert)
             count_expert (setup, op, &split);
         if (op->kind == DN_OP_EMBEDDING && !dn_is_sparse (op))

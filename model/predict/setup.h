@@ -46,6 +46,7 @@ struct dn_setup {
     double table_params;       /* parameters of sparse tables, frozen ones among them */
     double frozen_params;      /* that do not learn, without those of tables */
     double first_params;       /* of embeddings, whose gradients are complete last */
+    double normed_params;      /* that a pass computes from others, and keeps */
     double tensors;            /* of learned parameters, of which a copy consists */
     struct dn_held dense;      /* on one device, before they are sharded */
     struct dn_held in_experts; /* the same, if the experts are split */

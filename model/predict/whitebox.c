@@ -48,25 +48,6 @@ double dn_whitebox_doubt (const struct dn_case *c,
     return variance;
 }
 
-/* The power law was fitted to steps predicted from data sheets, that is, to how busy
- * the device is by them. Measured rates would count twice.
- */
-static void fill_power (const struct dn_lane *lane, struct dn_estimate *estimate)
-{
-    const struct dn_lane *sheet = lane->sheet;
-    struct dn_estimate by_sheet = *estimate;
-
-    if (!sheet) {
-        dn_whitebox_power (&lane->setup, &lane->pass.hollow, estimate);
-        return;
-    }
-    by_sheet.device = sheet->setup.device;
-    dn_whitebox_step (sheet, &by_sheet);
-    dn_whitebox_power (&sheet->setup, &sheet->pass.hollow, &by_sheet);
-    estimate->power_w = by_sheet.power_w;
-    estimate->power_w_p95 = by_sheet.power_w_p95;
-}
-
 /* Seconds of all trainings of a job (runs=), whose steps take 'step_s', with 'start_s'
  * before the steps of each are steady and 'epochs_s' between its epochs; -1 when the
  * amount of work is unknown.
@@ -159,21 +140,29 @@ static bool is_attention_open (const struct dn_case *c)
     return false;
 }
 
-/* One device, whose operators are known. */
-static void fill (const struct dn_case *c,
-                  const struct dn_keyset *given,
+/* What all devices of a case have in common. */
+struct common {
+    const struct dn_case *any;
+    struct dn_keyset given;
+    bool attention_open;
+};
+
+/* One device, whose operators are known; 'content' is that of its memory. */
+static void fill (const struct common *common,
                   const struct dn_lane *lane,
                   const struct dn_content *content,
                   struct dn_estimate *estimate)
 {
-    const struct dn_constants *k = c->constants;
+    struct dn_case c = *common->any;
+    const struct dn_constants *k = c.constants;
 
+    c.device = lane->setup.device;
     *estimate = (struct dn_estimate){
-        .device = c->device,
-        .unread = dn_unread_of (c, given),
-        .supported = dn_device_supports (c->device, c->spec->precision),
-        .tokens = (int32_t) c->graph->tokens,
-        .attention_open = is_attention_open (c),
+        .device = c.device,
+        .unread = dn_unread_of (&c, &common->given),
+        .supported = dn_device_supports (c.device, c.spec->precision),
+        .tokens = (int32_t) c.graph->tokens,
+        .attention_open = common->attention_open,
         .site = 1};
     dn_whitebox_step (lane, estimate);
     estimate->white_step_s = estimate->step_s.p50;
@@ -181,12 +170,37 @@ static void fill (const struct dn_case *c,
      * assumption.
      */
     estimate->step_s.sigma =
-        sqrt (k->sigma_step * k->sigma_step + dn_whitebox_doubt (c, estimate, false));
+        sqrt (k->sigma_step * k->sigma_step + dn_whitebox_doubt (&c, estimate, false));
     estimate->confidence = dn_range_within (estimate->step_s, DN_CONFIDENCE_FACTOR);
     dn_whitebox_memory (&lane->setup, content, estimate);
     estimate->fits = dn_estimate_may_fit (estimate);
-    fill_power (lane, estimate);
-    dn_run_fill (c, estimate);
+    dn_whitebox_power (&lane->setup, &lane->pass.hollow, estimate);
+    dn_run_fill (&c, estimate);
+}
+
+/* One device, and the same by its data sheet, which differs where rates are measured.
+ * The power law was fitted to steps predicted from data sheets, that is, to how busy
+ * the device is by them. Measured rates would count twice.
+ */
+static void fill_both (const struct common *common,
+                       const struct dn_lane *lane,
+                       const struct dn_content *content,
+                       struct dn_estimate *estimate,
+                       struct dn_estimate *sheet)
+{
+    struct dn_case own = *common->any;
+
+    fill (common, lane, content, estimate);
+    if (!lane->sheet) {
+        *sheet = *estimate;
+        return;
+    }
+    own.device = lane->setup.device;
+    fill (common, lane->sheet, content, sheet);
+    sheet->device = own.device;
+    estimate->power_w = sheet->power_w;
+    estimate->power_w_p95 = sheet->power_w_p95;
+    dn_run_fill (&own, estimate);
 }
 
 /* Append to the lanes of 'n' devices those of their data sheets, where rates are
@@ -212,15 +226,16 @@ static int add_sheets (struct dn_lane lanes[], int n, struct dn_device sheets[])
     return n_lanes;
 }
 
-/* The first 'n' of the lanes, by the deadline. */
+/* The first 'n' of the lanes, by the deadline; 'sheets' NULL: not wanted. */
 static void estimate_all (const struct dn_case *c,
                           struct dn_lane lanes[],
                           int n,
                           int n_lanes,
-                          struct dn_estimate estimates[])
+                          struct dn_estimate estimates[],
+                          struct dn_estimate sheets[])
 {
     const struct dn_deadline *deadline = lanes->setup.deadline;
-    const struct dn_keyset given = dn_spec_given (c->spec);
+    const struct common common = {c, dn_spec_given (c->spec), is_attention_open (c)};
 
     if (dn_deadline_passed (deadline))
         return;
@@ -231,33 +246,27 @@ static void estimate_all (const struct dn_case *c,
         if (lanes[i].follows)
             continue;
         content = dn_content_find (&lanes[i].setup);
-        for (struct dn_lane *lane = &lanes[i]; lane; lane = lane->next) {
-            struct dn_case own = *c;
+        for (struct dn_lane *lane = &lanes[i]; lane && lane < lanes + n;
+             lane = lane->next) {
+            struct dn_estimate sheet;
+            ptrdiff_t at = lane - lanes;
 
             if (dn_deadline_passed (deadline))
                 return;
-            own.device = lane->setup.device;
-            if (lane < lanes + n)
-                fill (&own, &given, lane, &content, &estimates[lane - lanes]);
+            fill_both (
+                &common, lane, &content, &estimates[at], sheets ? &sheets[at] : &sheet);
         }
     }
 }
 
 void dn_whitebox (const struct dn_case *c, struct dn_estimate *estimate)
 {
-    dn_whitebox_by (c, NULL, estimate);
-}
-
-void dn_whitebox_by (const struct dn_case *c,
-                     const struct dn_deadline *deadline,
-                     struct dn_estimate *estimate)
-{
     struct dn_lane lanes[2];
     struct dn_device sheet;
 
     dn_setup_init (&lanes->setup, c, NULL);
-    lanes->setup.deadline = deadline;
-    estimate_all (c, lanes, 1, add_sheets (lanes, 1, &sheet), estimate);
+    lanes->setup.deadline = NULL;
+    estimate_all (c, lanes, 1, add_sheets (lanes, 1, &sheet), estimate, NULL);
 }
 
 int dn_whitebox_all (const struct dn_case *c,
@@ -265,14 +274,15 @@ int dn_whitebox_all (const struct dn_case *c,
                      int n,
                      const struct dn_deadline *deadline,
                      struct dn_estimate estimates[],
+                     struct dn_estimate sheets[],
                      struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) struct dn_lane *lanes =
         malloc (2 * (size_t) n * sizeof (*lanes));
-    dn_cleanup (dn_free_ptr) struct dn_device *sheets =
-        malloc ((size_t) n * sizeof (*sheets));
+    dn_cleanup (dn_free_ptr) struct dn_device *by_sheet =
+        malloc ((size_t) n * sizeof (*by_sheet));
 
-    if (!lanes || !sheets)
+    if (!lanes || !by_sheet)
         return dn_refuse (err, no_memory);
     for (int i = 0; i < n; i++) {
         struct dn_case own = *c;
@@ -284,6 +294,6 @@ int dn_whitebox_all (const struct dn_case *c,
         lanes[i].setup.deadline = deadline;
     }
     if (n > 0)
-        estimate_all (c, lanes, n, add_sheets (lanes, n, sheets), estimates);
+        estimate_all (c, lanes, n, add_sheets (lanes, n, by_sheet), estimates, sheets);
     return 0;
 }

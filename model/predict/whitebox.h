@@ -25,22 +25,17 @@ struct dn_case {
 /* Estimate a case. Cannot fail: unknown values are marked as such in the estimate. */
 void dn_whitebox (const struct dn_case *c, struct dn_estimate *estimate);
 
-/* The same by a deadline (NULL: none); when that passes meanwhile, the estimate is
- * unusable.
- */
-void dn_whitebox_by (const struct dn_case *c,
-                     const struct dn_deadline *deadline,
-                     struct dn_estimate *estimate);
-
-/* Estimate a case on each of 'n' devices, at least one; its own is ignored. What does
- * not depend on the device is computed once. When the deadline passes meanwhile, the
- * estimates are unusable. -1 with 'err' without memory.
+/* Estimate a case on each of 'n' devices, at least one; its own is ignored. 'sheets'
+ * (NULL: not wanted) gets the same by their data sheets, without measured rates. What
+ * does not depend on the device is computed once. When the deadline passes meanwhile,
+ * the estimates are unusable. -1 with 'err' without memory.
  */
 int dn_whitebox_all (const struct dn_case *c,
                      const struct dn_device *const devices[],
                      int n,
                      const struct dn_deadline *deadline,
                      struct dn_estimate estimates[],
+                     struct dn_estimate sheets[],
                      struct dn_err *err);
 
 /* Samples per second of the whole job. */

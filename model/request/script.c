@@ -97,10 +97,12 @@ static void keep (struct pass *r,
                   enum dn_reason_code code,
                   const struct dn_script_fact *what)
 {
-    for (int f = 0; f < DN_N_KEEPS; f++) {
+    int fields = dn_words_keep (code);
+
+    for (int f = 0; f < DN_N_KEEPS && fields != 0; f++) {
         enum dn_reason_code first = r->found->first[f].code;
 
-        if ((dn_words_keep (code) >> f & 1)
+        if ((fields >> f & 1)
             && (first == DN_REASON_NONE || (f == DN_KEEPS_NEED && code > first)))
             set_fact (&r->found->first[f], code, what);
     }
@@ -434,11 +436,11 @@ static enum dn_word command_kind (const struct pass *r, struct dn_span path)
 
 static bool is_assignment (struct dn_span word)
 {
-    struct dn_span name = dn_span_cut (&word, "=");
-    struct dn_span rest = name;
+    const char *value = memchr (word.text, '=', word.len);
+    size_t len = value ? (size_t) (value - word.text) : 0;
 
-    dn_span_cut (&rest, "/.");
-    return word.text && name.len > 0 && name.text[0] != '-' && !rest.text;
+    return len > 0 && word.text[0] != '-' && !memchr (word.text, '/', len)
+           && !memchr (word.text, '.', len);
 }
 
 /* A program, or commands that stand elsewhere: a script, eval "$COMMANDS". */
