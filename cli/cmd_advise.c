@@ -21,6 +21,7 @@
 #include "what_if.h"
 #include "site_gpus.h"
 #include "output/grid.h"
+#include "output/rows.h"
 
 #define ATTEMPTS 3
 
@@ -117,15 +118,19 @@ static void add_reason (struct json_object *row,
         row, key, reason->code != DN_REASON_NONE ? dn_reason_text (reason).text : NULL);
 }
 
-static void add_edits (struct json_object *json, const struct dn_patch *patch)
+/* Of a table without the record in the admin comment. */
+static struct json_object *edits_of (const struct dn_patch *patch, bool as_text)
 {
-    struct json_object *edits = dn_json_add_array (json, "edits");
+    struct json_object *edits = json_object_new_array ();
 
     for (int i = 0; i < patch->n_edits; i++) {
         const struct dn_edit *edit = &patch->edits[i];
-        struct json_object *row = dn_json_append_object (edits);
         bool number = dn_field_is_number (edit->field);
+        struct json_object *row;
 
+        if (as_text && edit->field == DN_FIELD_ADMIN_COMMENT)
+            continue;
+        row = dn_json_append_object (edits);
         dn_json_add_text (
             row, "field", dn_names_get (&dn_field_names, (int) edit->field));
         json_object_object_add (row,
@@ -137,6 +142,7 @@ static void add_edits (struct json_object *json, const struct dn_patch *patch)
                                 number ? number_json (edit->new_number)
                                        : dn_json_text (edit->new_text));
     }
+    return edits;
 }
 
 /* Is there a decision about the job, also of one without metadata (OptIn=history)? */
@@ -326,7 +332,7 @@ static void print_json (const struct answer *answer)
     add_decision (json, "decision", advice);
     dn_json_add_name (json, "message", message);
     add_warnings (json, &advice->decision);
-    add_edits (json, &advice->patch);
+    json_object_object_add (json, "edits", edits_of (&advice->patch, false));
     reasons = dn_json_add_array (json, "reasons");
     for (int i = 0; i < advice->decision.n_reasons; i++)
         json_object_array_add (
@@ -407,29 +413,10 @@ static int print_changes (const struct dn_advice *advice)
     return dn_grid_print (&grid);
 }
 
-/* The changed fields of the submission, without the record in the admin comment. */
+/* The changed fields of the submission. */
 static int print_edits (const struct dn_patch *patch)
 {
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of ("FIELD|OLD|NEW");
-
-    for (int i = 0; i < patch->n_edits; i++) {
-        const struct dn_edit *edit = &patch->edits[i];
-
-        if (edit->field == DN_FIELD_ADMIN_COMMENT)
-            continue;
-        dn_grid_add (&grid, "%s", dn_names_get (&dn_field_names, (int) edit->field));
-        if (dn_field_is_number (edit->field)) {
-            dn_grid_count (&grid, edit->old_number);
-            dn_grid_count (&grid, edit->new_number);
-        } else {
-            dn_grid_add (&grid, "%s", edit->old_text ? edit->old_text : "-");
-            dn_grid_add (&grid, "%s", edit->new_text);
-        }
-    }
-    if (dn_grid_is_empty (&grid))
-        return DN_EXIT_DONE;
-    printf ("\n");
-    return dn_grid_print (&grid);
+    return dn_rows_print_any (edits_of (patch, true), "FIELD=field|OLD=old|NEW=new");
 }
 
 static int print_candidates (const struct answer *answer)

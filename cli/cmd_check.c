@@ -13,7 +13,7 @@
 #include "output/show.h"
 #include "subject.h"
 #include "what_if.h"
-#include "output/grid.h"
+#include "output/rows.h"
 
 struct call {
     bool keys;
@@ -60,7 +60,7 @@ static void write_range (const struct dn_key *key, struct dn_buf *buf)
         dn_buf_add (buf, "%s%s", i > 1 ? " " : "", key->names.names[i]);
 }
 
-static void add_key_json (struct json_object *array, const struct dn_key *key)
+static void add_key (struct json_object *array, const struct dn_key *key)
 {
     struct json_object *row = dn_json_append_object (array);
     struct json_object *values = NULL;
@@ -83,27 +83,17 @@ static void add_key_json (struct json_object *array, const struct dn_key *key)
 
 static int print_keys (bool as_json)
 {
-    dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of ("GROUP|KEY|TYPE|MEANING|RANGE");
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     struct json_object *array = dn_json_add_array (json, "keys");
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
 
-    for (int i = 0; i < n_keys; i++) {
-        char range[DN_ERR_TEXT_MAX];
-        struct dn_buf buf = dn_buf_on (range, sizeof (range));
-
-        add_key_json (array, &keys[i]);
-        write_range (&keys[i], &buf);
-        dn_grid_add (&grid, "%s", keys[i].group);
-        dn_grid_add (&grid, "%s", keys[i].name);
-        dn_grid_add (&grid, "%s", dn_names_get (&type_names, (int) keys[i].type));
-        dn_grid_add (&grid, "%s", keys[i].help);
-        dn_grid_add (&grid, "%s", range);
-    }
+    for (int i = 0; i < n_keys; i++)
+        add_key (array, &keys[i]);
     if (!as_json)
-        return dn_grid_print (&grid);
+        return dn_rows_print (json_object_get (array),
+                              "GROUP=group|KEY=key|TYPE=type|MEANING=help|RANGE=range",
+                              NULL);
     dn_json_print (json);
     return DN_EXIT_DONE;
 }

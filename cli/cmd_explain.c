@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/grid.h"
+#include "output/rows.h"
 #include "seen.h"
 #include "site_gpus.h"
 #include "subject.h"
@@ -208,26 +208,34 @@ static const char *bound_text (enum dn_bottleneck bottleneck)
     return dn_names_get (&dn_bottleneck_names, (int) bottleneck);
 }
 
-static void add_stages (struct json_object *json, const struct dn_estimate *estimate)
+static struct json_object *stages_of (const struct dn_estimate *estimate)
 {
-    struct json_object *stages = dn_json_add_array (json, "stages");
-    struct json_object *memory = dn_json_add_array (json, "memory");
-    struct json_object *row;
+    struct json_object *stages = json_object_new_array ();
 
     for (int i = 0; i < DN_N_STAGES; i++) {
-        row = dn_json_append_object (stages);
+        struct json_object *row = dn_json_append_object (stages);
+
         dn_json_add_text (row, "stage", dn_names_get (&dn_stage_names, i));
         dn_json_add_real (row, "ms", estimate->stage_s[i] * 1000);
         dn_json_add_real (
             row, "share_of_step", share (estimate->stage_s[i], estimate->step_s.p50));
     }
+    return stages;
+}
+
+static struct json_object *memory_of (const struct dn_estimate *estimate)
+{
+    struct json_object *memory = json_object_new_array ();
+
     for (int i = 0; i < DN_N_MEMORY_CLASSES; i++) {
-        row = dn_json_append_object (memory);
+        struct json_object *row = dn_json_append_object (memory);
+
         dn_json_add_text (row, "class", dn_names_get (&dn_memory_class_names, i));
         dn_json_add_real (row, "bytes", estimate->memory[i]);
         dn_json_add_real (
             row, "share", share (estimate->memory[i], estimate->gpu_mem.p50));
     }
+    return memory;
 }
 
 static void add_time (struct json_object *row,
@@ -242,9 +250,9 @@ static void add_time (struct json_object *row,
     dn_json_add_text (row, "bound_by", bound_text (time->bottleneck));
 }
 
-static void add_kinds (struct json_object *json, const struct anatomy *anatomy)
+static struct json_object *kinds_of (const struct anatomy *anatomy)
 {
-    struct json_object *ops = dn_json_add_array (json, "operators");
+    struct json_object *ops = json_object_new_array ();
     double flops = 0;
 
     for (int i = 0; i < DN_N_OP_KINDS; i++)
@@ -263,13 +271,12 @@ static void add_kinds (struct json_object *json, const struct anatomy *anatomy)
         dn_json_add_real (row, "params", group->params);
         add_time (row, &group->time, anatomy->device_s);
     }
+    return ops;
 }
 
-static void add_tops (struct json_object *json,
-                      const struct anatomy *anatomy,
-                      int64_t top)
+static struct json_object *tops_of (const struct anatomy *anatomy, int64_t top)
 {
-    struct json_object *array = dn_json_add_array (json, "top");
+    struct json_object *array = json_object_new_array ();
 
     for (int i = 0; i < anatomy->n_tops && i < top; i++) {
         const struct op_group *group = &anatomy->tops[i];
@@ -281,6 +288,7 @@ static void add_tops (struct json_object *json,
         dn_json_add_real (row, "count", group->count);
         add_time (row, &group->time, anatomy->device_s);
     }
+    return array;
 }
 
 static void print_json (const struct dn_site_gpu *gpu,
@@ -301,37 +309,24 @@ static void print_json (const struct dn_site_gpu *gpu,
     json_object_object_add (json, "assumed", dn_effects_json (subject, gpu->device));
     dn_json_add_text (json, "bound_by", bound_text (anatomy->bottleneck));
     dn_json_add_real (json, "site_factor", anatomy->estimate.site);
-    add_stages (json, &anatomy->estimate);
-    add_kinds (json, anatomy);
-    add_tops (json, anatomy, top);
+    json_object_object_add (json, "stages", stages_of (&anatomy->estimate));
+    json_object_object_add (json, "memory", memory_of (&anatomy->estimate));
+    json_object_object_add (json, "operators", kinds_of (anatomy));
+    json_object_object_add (json, "top", tops_of (anatomy, top));
     dn_json_print (json);
-}
-
-static void add_share (struct dn_grid *grid, double part, double whole)
-{
-    dn_grid_add (grid, "%s", dn_show_real (100 * share (part, whole), 1).text);
-}
-
-static void add_ms (struct dn_grid *grid, double seconds)
-{
-    dn_grid_add (grid, "%s", dn_show_real (seconds * 1000, 2).text);
 }
 
 static int print_stages (const struct anatomy *anatomy)
 {
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of ("STAGE|ms>|% OF STEP>");
     const struct dn_estimate *estimate = &anatomy->estimate;
 
     printf ("\nOne step takes %s ms, bound by %s; stages overlap, they need not add "
             "up.\n",
             dn_show_real (estimate->step_s.p50 * 1000, 1).text,
             bound_text (anatomy->bottleneck));
-    for (int i = 0; i < DN_N_STAGES; i++) {
-        dn_grid_add (&grid, "%s", dn_names_get (&dn_stage_names, i));
-        add_ms (&grid, estimate->stage_s[i]);
-        add_share (&grid, estimate->stage_s[i], estimate->step_s.p50);
-    }
-    return dn_grid_print (&grid);
+    return dn_rows_print (stages_of (estimate),
+                          "STAGE=stage|ms>=ms .2|% OF STEP>=share_of_step %.1",
+                          NULL);
 }
 
 /* Where it is not sure that the run fits: what would; and what was assumed. */
@@ -350,72 +345,38 @@ static int print_fit (const struct dn_site_gpu *gpu, const struct anatomy *anato
 
 static int print_memory (const struct dn_estimate *estimate)
 {
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of ("MEMORY|GiB>|%>");
-
     printf ("\nOne GPU holds %s of its %s.\n",
             dn_show_bytes (estimate->gpu_mem.p50).text,
             dn_show_bytes (estimate->device->memory).text);
-    for (int i = 0; i < DN_N_MEMORY_CLASSES; i++) {
-        dn_grid_add (&grid, "%s", dn_names_get (&dn_memory_class_names, i));
-        dn_grid_add (&grid, "%s", dn_show_real (estimate->memory[i] / DN_GIB, 3).text);
-        add_share (&grid, estimate->memory[i], estimate->gpu_mem.p50);
-    }
-    return dn_grid_print (&grid);
+    return dn_rows_print (
+        memory_of (estimate), "MEMORY=class|GiB>=bytes GiB.3|%>=share %.1", NULL);
 }
 
-static void add_times (struct dn_grid *grid,
-                       const struct dn_op_time *time,
-                       double device_s)
-{
-    add_ms (grid, time->forward_s);
-    add_ms (grid, backward_of (time));
-    dn_grid_add (grid, "%s", dn_show_real (time->flops / 1e9, 1).text);
-    dn_grid_add (grid, "%s", dn_show_real (time->bytes / 1e9, 2).text);
-    add_share (grid, dn_op_seconds (time), device_s);
-    dn_grid_add (grid, "%s", bound_text (time->bottleneck));
-}
+#define TIMES                                                                          \
+    "COUNT>=count .0|FORWARD ms>=forward_ms .2|BACKWARD ms>=backward_ms .2|"           \
+    "GFLOP>=flops G.1|GB>=bytes G.2|%>=share %.1|BOUND BY=bound_by"
 
 /* The optimizer is not an operator of the network, but it takes device time. */
-static void add_optimizer (struct dn_grid *grid, const struct anatomy *anatomy)
-{
-    double seconds = anatomy->estimate.stage_s[DN_STAGE_OPTIMIZER];
-
-    if (seconds <= 0)
-        return;
-    dn_grid_add (grid, "(optimizer)");
-    dn_grid_add (grid, "-");
-    dn_grid_add (grid, "-");
-    add_ms (grid, seconds);
-    dn_grid_add (grid, "-");
-    dn_grid_add (grid, "-");
-    add_share (grid, seconds, anatomy->device_s);
-    dn_grid_add (grid, "%s", bound_text (DN_BOTTLENECK_BANDWIDTH));
-}
-
 static int print_kinds (const struct anatomy *anatomy)
 {
-    dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of ("OPERATORS|COUNT>|FORWARD ms>|BACKWARD ms>|GFLOP>|GB>|%>|BOUND BY");
+    struct json_object *kinds = kinds_of (anatomy);
+    double seconds = anatomy->estimate.stage_s[DN_STAGE_OPTIMIZER];
 
+    if (seconds > 0) {
+        struct json_object *row = dn_json_append_object (kinds);
+
+        dn_json_add_text (row, "kind", "(optimizer)");
+        dn_json_add_real (row, "backward_ms", seconds * 1000);
+        dn_json_add_real (row, "share", share (seconds, anatomy->device_s));
+        dn_json_add_text (row, "bound_by", bound_text (DN_BOTTLENECK_BANDWIDTH));
+    }
     printf ("\nThe device is busy for %s ms of a step:\n",
             dn_show_real (anatomy->device_s * 1000, 1).text);
-    for (int i = 0; i < DN_N_OP_KINDS; i++) {
-        const struct op_group *group = &anatomy->kinds[i];
-
-        if (!group->op)
-            continue;
-        dn_grid_add (&grid, "%s", dn_names_get (&dn_op_kind_names, i));
-        dn_grid_add (&grid, "%s", dn_show_real (group->count, 0).text);
-        add_times (&grid, &group->time, anatomy->device_s);
-    }
-    add_optimizer (&grid, anatomy);
-    return dn_grid_print (&grid);
+    return dn_rows_print (kinds, "OPERATORS=kind|" TIMES, NULL);
 }
 
 static int print_tops (const struct anatomy *anatomy, int64_t top)
 {
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
-        "OPERATOR|SIZE|COUNT>|FORWARD ms>|BACKWARD ms>|GFLOP>|GB>|%>|BOUND BY");
     int n = top < anatomy->n_tops ? (int) top : anatomy->n_tops;
 
     if (n == 0)
@@ -423,16 +384,8 @@ static int print_tops (const struct anatomy *anatomy, int64_t top)
     printf ("\nThe longest operators, those of equal size together (%d of %d):\n",
             n,
             anatomy->n_tops);
-    for (int i = 0; i < n; i++) {
-        const struct op_group *group = &anatomy->tops[i];
-
-        dn_grid_add (
-            &grid, "%s", dn_names_get (&dn_op_kind_names, (int) group->op->kind));
-        dn_grid_add (&grid, "%s", size_of (group->op).text);
-        dn_grid_add (&grid, "%s", dn_show_real (group->count, 0).text);
-        add_times (&grid, &group->time, anatomy->device_s);
-    }
-    return dn_grid_print (&grid);
+    return dn_rows_print (
+        tops_of (anatomy, top), "OPERATOR=kind|SIZE=size|" TIMES, NULL);
 }
 
 static int print_text (const struct dn_site_gpu *gpu,

@@ -12,6 +12,7 @@
 
 #include "common.h"
 #include "output/grid.h"
+#include "output/rows.h"
 #include "output/show.h"
 #include "seen.h"
 #include "site_gpus.h"
@@ -566,17 +567,20 @@ static void free_front (struct front *front)
     free (front->list);
 }
 
-/* Add "combinations", an object per combination, to a document. */
-static void add_front_json (struct json_object *to, const struct front *front)
+/* An object per combination; of the 'best' alone where these are wanted. */
+static struct json_object *combinations_of (const struct front *front, bool best)
 {
-    struct json_object *array = dn_json_add_array (to, "combinations");
+    struct json_object *array = json_object_new_array ();
 
     for (int i = 0; i < front->n; i++) {
         const struct combination *c = &front->list[i];
         const struct dn_estimate *e = &c->point.estimate;
-        struct json_object *json = dn_json_append_object (array);
+        struct json_object *json;
 
-        dn_json_add_text (json, "gpu", c->gpu->device->name);
+        if (best && !c->best)
+            continue;
+        json = dn_json_append_object (array);
+        dn_json_add_text (json, "gpu", best ? c->gpu->name : c->gpu->device->name);
         dn_json_add_text (json, "type", c->gpu->is_type ? c->gpu->name : NULL);
         dn_json_add_count (json, "gpus", c->gpus);
         dn_json_add_count (json, "nodes", c->nodes);
@@ -589,36 +593,17 @@ static void add_front_json (struct json_object *to, const struct front *front)
         dn_show_range_json (json, "gpu_mem_bytes", e->gpu_mem, 1, e->supported);
         dn_json_add_real (json, "cost", e->supported ? c->point.cost : -1);
     }
-}
-
-static void add_row (struct dn_grid *grid, const struct combination *c)
-{
-    const struct dn_estimate *e = &c->point.estimate;
-
-    dn_grid_add (grid, "%s", c->gpu->name);
-    dn_grid_count (grid, c->gpus);
-    dn_grid_count (grid, c->nodes);
-    dn_grid_count (grid, c->batch);
-    dn_grid_add (grid, "%s", dn_show_time (e->train_s.p50).text);
-    dn_grid_add (grid, "%s", dn_show_time (upper_time (c)).text);
-    dn_grid_add (grid, "%s", dn_show_real (c->point.cost, 2).text);
-    dn_grid_add (grid, "%s", dn_show_real (e->samples_per_s, 1).text);
-    dn_grid_add (grid, "%s", dn_show_bytes (e->gpu_mem.p50).text);
+    return array;
 }
 
 /* Print the front, the fastest first. Return an enum dn_exit. */
 static int print_front (const struct front *front)
 {
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
-        "GPU|GPUS>|NODES>|BATCH>|TIME likely>|TIME p95>|COST>|SAMPLES/s>|GPU MEMORY>");
     bool limited = front->limits.seconds >= 0 || front->limits.budget >= 0;
     int n_within = 0;
 
-    for (int i = 0; i < front->n; i++) {
-        if (front->list[i].best)
-            add_row (&grid, &front->list[i]);
+    for (int i = 0; i < front->n; i++)
         n_within += front->list[i].within ? 1 : 0;
-    }
     if (n_within == 0) {
         dn_complain ("none of %d combinations fits%s",
                      front->n,
@@ -630,7 +615,12 @@ static int print_front (const struct front *front)
             front->n,
             n_within,
             limited ? "are within the limits" : "fit");
-    return dn_grid_print (&grid);
+    return dn_rows_print (combinations_of (front, true),
+                          "GPU=gpu|GPUS>=gpus|NODES>=nodes|BATCH>=batch|"
+                          "TIME likely>=train_s.p50 time|TIME p95>=train_s.p95 time|"
+                          "COST>=cost .2|SAMPLES/s>=samples_per_s .1|"
+                          "GPU MEMORY>=gpu_mem_bytes.p50 memory",
+                          NULL);
 }
 
 /* The options of a call. */
@@ -883,7 +873,7 @@ static int compare_counts (const struct dn_subject *subject,
     document = json_object_new_object ();
     json_object_object_add (document, "spec", dn_show_spec_json (&subject->spec));
     json_object_object_add (document, "model", dn_show_model_json (&subject->graph));
-    add_front_json (document, &front);
+    json_object_object_add (document, "combinations", combinations_of (&front, false));
     dn_json_print (document);
     return DN_EXIT_DONE;
 }

@@ -5,7 +5,6 @@
 #include "commands.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +14,8 @@
 #include "common.h"
 #include "host/view_files.h"
 #include "jobs/store.h"
-#include "output/grid.h"
-#include "output/json.h"
 #include "output/progress.h"
+#include "output/rows.h"
 #include "read_runs.h"
 #include "replay/replay_queue.h"
 #include "report/when.h"
@@ -215,136 +213,7 @@ static int replay (struct call *call, const struct dn_site *site, struct dn_err 
     return 0;
 }
 
-/* --- text ------------------------------------------------------------------------- */
-
-static const char *name_of (const char *type)
-{
-    return type[0] != '\0' ? type : "all";
-}
-
-/* A value with 'digits' behind the point, "-" if it is unknown. */
-static void add_real (struct dn_grid *grid, double value, int digits)
-{
-    if (isfinite (value))
-        dn_grid_add (grid, "%.*f", digits, value);
-    else
-        dn_grid_add (grid, "-");
-}
-
-static int print_decisions (const struct dn_replay *replay)
-{
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
-        "GPU|JOBS>|ADVISED>|HISTORY>|CHANGED>|LIMIT LOWER>|MOVED>|FEWER CPUS>|"
-        "EXTENDED>|KILLED>");
-    const struct dn_replay_sums *sums;
-
-    for (int i = 0; (sums = dn_replay_sums (replay, i)) != NULL; i++) {
-        dn_grid_add (&grid, "%s", name_of (sums->type));
-        dn_grid_count (&grid, sums->jobs);
-        dn_grid_count (&grid,
-                       sums->fates[DN_REPLAY_KEPT] + sums->fates[DN_REPLAY_CONTROL]
-                           + sums->fates[DN_REPLAY_CHANGED]);
-        dn_grid_count (&grid, sums->with_history);
-        dn_grid_count (&grid, sums->fates[DN_REPLAY_CHANGED]);
-        dn_grid_count (&grid, sums->lowered);
-        dn_grid_count (&grid, sums->moved);
-        dn_grid_count (&grid, sums->fewer_cpus);
-        dn_grid_count (&grid, sums->extended);
-        dn_grid_count (&grid, sums->killed);
-    }
-    return dn_grid_print (&grid);
-}
-
-static int print_hours (const struct dn_replay *replay)
-{
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
-        "GPU|GPU H USED>|REQUESTED>|BY POLICY>|SAVED>|LIMIT/RUN>|BY POLICY>|CPU H>|"
-        "BY POLICY>");
-    const struct dn_replay_sums *sums;
-
-    for (int i = 0; (sums = dn_replay_sums (replay, i)) != NULL; i++) {
-        dn_grid_add (&grid, "%s", name_of (sums->type));
-        add_real (&grid, sums->used_gpu_h, 0);
-        add_real (&grid, sums->asked_gpu_h, 0);
-        add_real (&grid, sums->set_gpu_h, 0);
-        add_real (&grid, sums->asked_gpu_h - sums->set_gpu_h, 0);
-        add_real (&grid, dn_replay_median (sums->asked), 2);
-        add_real (&grid, dn_replay_median (sums->set), 2);
-        add_real (&grid, sums->asked_cpu_h, 0);
-        add_real (&grid, sums->set_cpu_h, 0);
-    }
-    return dn_grid_print (&grid);
-}
-
-/* Is it the first pool of its type? */
-static bool is_first (const struct dn_sim *sim, int pool)
-{
-    for (int i = 0; i < pool; i++)
-        if (strcasecmp (sim->pools[i].type, sim->pools[pool].type) == 0)
-            return false;
-    return true;
-}
-
-static int add_queue (struct dn_grid *grid,
-                      const struct dn_replay_queue *queue,
-                      int pool,
-                      struct dn_err *err)
-{
-    for (int arm = 0; arm < DN_N_REPLAY_ARMS; arm++) {
-        struct dn_sim_sums sums;
-
-        if (dn_sim_sum (&queue->sim, queue->jobs[arm], queue->n_jobs, pool, &sums, err)
-            < 0)
-            return -1;
-        dn_grid_add (grid, "%s", name_of (pool < 0 ? "" : queue->sim.pools[pool].type));
-        dn_grid_add (grid, "%s", dn_replay_arm_text ((enum dn_replay_arm) arm));
-        dn_grid_count (grid, sums.jobs);
-        add_real (grid, sums.wait_mean_s / 60, 1);
-        add_real (grid, sums.wait_median_s / 60, 1);
-        add_real (grid, sums.wait_p95_s / 60, 1);
-        add_real (grid, sums.slowdown, 2);
-        add_real (grid, 100 * sums.utilisation, 1);
-        dn_grid_count (grid, sums.killed);
-        dn_grid_count (grid, sums.extended);
-        dn_grid_count (grid, sums.steered);
-    }
-    return 0;
-}
-
-static int print_queue (const struct dn_replay_queue *queue, struct dn_err *err)
-{
-    dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of ("GPU|QUEUE|JOBS>|WAIT MIN>|MEDIAN>|P95>|SLOWDOWN>|BUSY %>|KILLED>|"
-                    "EXTENDED>|STEERED>");
-
-    for (int pool = -1; pool < queue->sim.n_pools; pool++)
-        if ((pool < 0 || is_first (&queue->sim, pool))
-            && add_queue (&grid, queue, pool, err) < 0)
-            return -1;
-    printf ("\n");
-    return dn_grid_print (&grid);
-}
-
-/* 'queue' is NULL without a simulation. */
-static int print_text (const struct dn_replay *replay,
-                       const struct dn_replay_queue *queue,
-                       struct dn_err *err)
-{
-    if (print_decisions (replay) != DN_EXIT_DONE)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    printf ("\n");
-    if (print_hours (replay) != DN_EXIT_DONE)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    if (queue && print_queue (queue, err) < 0)
-        return -1;
-    if (queue && queue->left_out > 0)
-        printf ("\n%" PRId64 " jobs are not in the queue: they have no GPUs, did not "
-                "start, or no node has their type\n",
-                queue->left_out);
-    return 0;
-}
-
-/* --- JSON ------------------------------------------------------------------------- */
+/* --- output ----------------------------------------------------------------------- */
 
 static void add_sums (struct json_object *row, const struct dn_replay_sums *sums)
 {
@@ -376,14 +245,32 @@ static void add_sums (struct json_object *row, const struct dn_replay_sums *sums
     dn_json_add_signed (row, "policy_limit_per_run", dn_replay_median (sums->set));
 }
 
-static int add_arm (struct json_object *to,
-                    const char *key,
+/* What the tables have beside. */
+static void add_text (struct json_object *row, const struct dn_replay_sums *sums)
+{
+    dn_json_add_text (row, "gpu", sums->type[0] != '\0' ? sums->type : "all");
+    dn_json_add_count (row,
+                       "advised",
+                       sums->fates[DN_REPLAY_KEPT] + sums->fates[DN_REPLAY_CONTROL]
+                           + sums->fates[DN_REPLAY_CHANGED]);
+    dn_json_add_signed (row, "saved_gpu_h", sums->asked_gpu_h - sums->set_gpu_h);
+}
+
+/* Is it the first pool of its type? */
+static bool is_first (const struct dn_sim *sim, int pool)
+{
+    for (int i = 0; i < pool; i++)
+        if (strcasecmp (sim->pools[i].type, sim->pools[pool].type) == 0)
+            return false;
+    return true;
+}
+
+static int add_arm (struct json_object *row,
                     const struct dn_replay_queue *queue,
                     int pool,
                     int arm,
                     struct dn_err *err)
 {
-    struct json_object *row = dn_json_add_object (to, key);
     struct dn_sim_sums sums;
 
     if (dn_sim_sum (&queue->sim, queue->jobs[arm], queue->n_jobs, pool, &sums, err) < 0)
@@ -404,48 +291,122 @@ static int add_arm (struct json_object *to,
     return 0;
 }
 
-static int add_queue_json (struct json_object *json,
-                           const struct dn_replay_queue *queue,
-                           struct dn_err *err)
+/* Add a row for all jobs and for each type, with both queues; in a table, 'flat', these
+ * are rows of their own.
+ */
+static int add_queue (struct json_object *rows,
+                      const struct dn_replay_queue *queue,
+                      bool flat,
+                      struct dn_err *err)
 {
-    struct json_object *object = dn_json_add_object (json, "queue");
-    struct json_object *rows;
+    static const char *const arms[] = {"requested", "policy"};
 
-    dn_json_add_count (object, "left_out", queue->left_out);
-    rows = dn_json_add_array (object, "types");
     for (int pool = -1; pool < queue->sim.n_pools; pool++) {
-        struct json_object *row;
+        const char *type = pool < 0 ? NULL : queue->sim.pools[pool].type;
+        struct json_object *both = NULL;
 
         if (pool >= 0 && !is_first (&queue->sim, pool))
             continue;
-        row = dn_json_append_object (rows);
-        dn_json_add_text (row, "gpu", pool < 0 ? NULL : queue->sim.pools[pool].type);
-        if (add_arm (row, "requested", queue, pool, DN_REPLAY_BEFORE, err) < 0
-            || add_arm (row, "policy", queue, pool, DN_REPLAY_AFTER, err) < 0)
-            return -1;
+        if (!flat) {
+            both = dn_json_append_object (rows);
+            dn_json_add_text (both, "gpu", type);
+        }
+        for (int arm = 0; arm < DN_N_REPLAY_ARMS; arm++) {
+            struct json_object *row = flat ? dn_json_append_object (rows)
+                                           : dn_json_add_object (both, arms[arm]);
+
+            if (flat) {
+                dn_json_add_text (row, "gpu", type && type[0] ? type : "all");
+                dn_json_add_text (
+                    row, "queue", dn_replay_arm_text ((enum dn_replay_arm) arm));
+            }
+            if (add_arm (row, queue, pool, arm, err) < 0)
+                return -1;
+        }
     }
     return 0;
 }
 
-static int print_json (const struct dn_replay *replay,
+static int print_queue (const struct dn_replay_queue *queue, struct dn_err *err)
+{
+    struct json_object *rows = json_object_new_array ();
+
+    if (add_queue (rows, queue, true, err) < 0) {
+        json_object_put (rows);
+        return -1;
+    }
+    printf ("\n");
+    return dn_rows_print (rows,
+                          "GPU=gpu|QUEUE=queue|JOBS>=jobs|WAIT MIN>=wait_mean_s min.1|"
+                          "MEDIAN>=wait_median_s min.1|P95>=wait_p95_s min.1|"
+                          "SLOWDOWN>=bounded_slowdown .2|BUSY %>=utilisation %.1|"
+                          "KILLED>=killed|EXTENDED>=extended|STEERED>=steered",
+                          NULL);
+}
+
+/* 'queue' is NULL without a simulation. Both tables are of the same rows. */
+static int print_text (struct json_object *types,
                        const struct dn_replay_queue *queue,
                        struct dn_err *err)
 {
+    if (dn_rows_print (json_object_get (types),
+                       "GPU=gpu|JOBS>=jobs|ADVISED>=advised|HISTORY>=with_history|"
+                       "CHANGED>=fates.changed|LIMIT LOWER>=limits_lowered|"
+                       "MOVED>=moved|FEWER CPUS>=fewer_cpus|EXTENDED>=extended|"
+                       "KILLED>=killed",
+                       NULL)
+        != DN_EXIT_DONE)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    printf ("\n");
+    if (dn_rows_print (
+            json_object_get (types),
+            "GPU=gpu|GPU H USED>=used_gpu_h .0|REQUESTED>=requested_gpu_h .0|"
+            "BY POLICY>=policy_gpu_h .0|SAVED>=saved_gpu_h .0|"
+            "LIMIT/RUN>=requested_limit_per_run .2|"
+            "BY POLICY>=policy_limit_per_run .2|CPU H>=requested_cpu_h .0|"
+            "BY POLICY>=policy_cpu_h .0",
+            NULL)
+        != DN_EXIT_DONE)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    if (queue && print_queue (queue, err) < 0)
+        return -1;
+    if (queue && queue->left_out > 0)
+        printf ("\n%" PRId64 " jobs are not in the queue: they have no GPUs, did not "
+                "start, or no node has their type\n",
+                queue->left_out);
+    return 0;
+}
+
+static int print (const struct call *call, struct dn_err *err)
+{
+    const struct dn_replay_queue *queue = call->simulate ? &call->queue : NULL;
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     struct json_object *rows = dn_json_add_array (json, "types");
+    bool as_json = call->given->json;
     const struct dn_replay_sums *sums;
+    struct json_object *object;
 
-    for (int i = 0; (sums = dn_replay_sums (replay, i)) != NULL; i++)
-        add_sums (dn_json_append_object (rows), sums);
-    if (queue && add_queue_json (json, queue, err) < 0)
-        return -1;
+    for (int i = 0; (sums = dn_replay_sums (call->replay, i)) != NULL; i++) {
+        struct json_object *row = dn_json_append_object (rows);
+
+        add_sums (row, sums);
+        if (!as_json)
+            add_text (row, sums);
+    }
+    if (!as_json)
+        return print_text (rows, queue, err);
+    if (queue) {
+        object = dn_json_add_object (json, "queue");
+        dn_json_add_count (object, "left_out", queue->left_out);
+        if (add_queue (dn_json_add_array (object, "types"), queue, false, err) < 0)
+            return -1;
+    }
     dn_json_print (json);
     return 0;
 }
 
 static int run_call (struct call *call, const struct dn_site *site)
 {
-    const struct dn_replay_queue *queue = call->simulate ? &call->queue : NULL;
     struct dn_err err = {0};
     int rc = read_cluster (call, site);
 
@@ -458,9 +419,7 @@ static int run_call (struct call *call, const struct dn_site *site)
     }
     if (replay (call, site, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    rc = call->given->json ? print_json (call->replay, queue, &err)
-                           : print_text (call->replay, queue, &err);
-    return rc < 0 ? dn_fail (DN_EXIT_BUG, &err) : DN_EXIT_DONE;
+    return print (call, &err) < 0 ? dn_fail (DN_EXIT_BUG, &err) : DN_EXIT_DONE;
 }
 
 static int run (struct dn_options *given)

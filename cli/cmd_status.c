@@ -14,8 +14,7 @@
 
 #include "host/daemon_status.h"
 #include "host/files.h"
-#include "output/grid.h"
-#include "output/json.h"
+#include "output/rows.h"
 #include "report/job_story.h"
 #include "process/sacct.h"
 #include "seen.h"
@@ -462,9 +461,9 @@ static void add_time (struct json_object *to, const char *key, int64_t time_s)
     dn_json_add_count (to, key, time_s > 0 ? time_s : -1);
 }
 
-static void add_parts (struct json_object *json, const struct health *health)
+static struct json_object *parts_of (const struct health *health)
 {
-    struct json_object *array = dn_json_add_array (json, "parts");
+    struct json_object *array = json_object_new_array ();
 
     for (int i = 0; i < health->n_parts; i++) {
         const struct part *part = &health->parts[i];
@@ -481,6 +480,7 @@ static void add_parts (struct json_object *json, const struct health *health)
         dn_json_add_name (row, "error", part->error);
         dn_json_add_text (row, "next", part->next);
     }
+    return array;
 }
 
 static void add_program (struct json_object *json, const struct health *health, int i)
@@ -565,7 +565,7 @@ static void print_json (const struct health *health, bool paused)
     dn_json_add_text (json, "limits", limits_names[health->limits]);
     dn_json_add_count (json, "users", health->n_users);
     dn_json_add_count (json, "distrusted", health->n_distrusted);
-    add_parts (json, health);
+    json_object_object_add (json, "parts", parts_of (health));
     for (int i = 0; i < N_PROGRAMS; i++)
         add_program (json, health, i);
     tasks = dn_json_add_array (json, "tasks");
@@ -588,22 +588,6 @@ static const char *age_text (int64_t age_s, struct dn_time_text *text)
 {
     *text = dn_time_write (age_s >= 0 ? age_s : 0);
     return age_s >= 0 ? text->text : "-";
-}
-
-static int print_parts (const struct health *health)
-{
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of ("PART|STATE|AGE>|FILE");
-
-    for (int i = 0; i < health->n_parts; i++) {
-        const struct part *part = &health->parts[i];
-        struct dn_time_text age;
-
-        dn_grid_add (&grid, "%s", part->name);
-        dn_grid_add (&grid, "%s", states[part->state]);
-        dn_grid_add (&grid, "%s", age_text (part->age_s, &age));
-        dn_grid_add (&grid, "%s", part->path.text[0] != '\0' ? part->path.text : "-");
-    }
-    return dn_grid_print (&grid);
 }
 
 /* Release 2411 is "24.11". */
@@ -698,7 +682,8 @@ static void print_next (const struct health *health)
 
 static int print_text (const struct health *health, bool paused)
 {
-    int rc = print_parts (health);
+    int rc = dn_rows_print (
+        parts_of (health), "PART=part|STATE=state|AGE>=age_s time|FILE=file", NULL);
 
     if (rc != DN_EXIT_DONE)
         return rc;

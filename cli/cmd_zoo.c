@@ -10,8 +10,7 @@
 #include <string.h>
 
 #include "common.h"
-#include "output/grid.h"
-#include "output/json.h"
+#include "output/rows.h"
 #include "output/show.h"
 
 /* A text that is no name and has no '*', '?' or '[' is part of a name, otherwise a
@@ -57,10 +56,10 @@ static struct dn_keyset sizes_of (const struct dn_graph *graph)
     return dn_keyset_minus (graph->read, totals);
 }
 
-static void add_json (struct json_object *array,
-                      const char *name,
-                      const struct dn_zoo_entry *entry,
-                      const struct dn_graph *graph)
+static void add_network (struct json_object *array,
+                         const char *name,
+                         const struct dn_zoo_entry *entry,
+                         const struct dn_graph *graph)
 {
     struct json_object *json = dn_json_append_object (array);
 
@@ -71,32 +70,12 @@ static void add_json (struct json_object *array,
     json_object_object_add (json, "keys", dn_show_keys_json (sizes_of (graph)));
 }
 
-static void add_row (struct dn_grid *grid,
-                     const char *name,
-                     const struct dn_zoo_entry *entry,
-                     const struct dn_graph *graph)
-{
-    char text[DN_METADATA_MAX];
-    struct dn_buf buf = dn_buf_on (text, sizeof (text));
-    struct dn_keyset sizes = sizes_of (graph);
-    const struct dn_key *key;
-
-    for (int i = 0; (key = dn_spec_key_of (sizes, i)); i++)
-        dn_buf_add (&buf, "%s%s", i > 0 ? " " : "", key->name);
-    dn_grid_add (grid, "%s", name);
-    dn_grid_add (grid, "%s", entry->family);
-    dn_grid_add (grid, "%s", dn_show_count (graph->params + graph->frozen_params).text);
-    dn_grid_add (grid, "%s", dn_show_count (graph->flops).text);
-    dn_grid_add (grid, "%s", text);
-}
-
 /* Add the networks that 'pattern' means (NULL: all), with nothing but their names
  * given. Return how many, or -1.
  */
 static int list (const struct dn_networks *networks,
                  const char *pattern,
                  struct json_object *array,
-                 struct dn_grid *grid,
                  struct dn_err *err)
 {
     struct wanted wanted = {.pattern = pattern};
@@ -115,8 +94,7 @@ static int list (const struct dn_networks *networks,
         snprintf (spec.model, sizeof (spec.model), "%s", name);
         if (dn_graph_build (networks, &spec, &graph, err) < 0)
             return -1;
-        add_json (array, name, &model.entry, &graph);
-        add_row (grid, name, &model.entry, &graph);
+        add_network (array, name, &model.entry, &graph);
         dn_graph_free (&graph);
         n++;
     }
@@ -145,7 +123,7 @@ static const char *dataset_at (const void *names, int i)
     return i < datasets->n_rows ? datasets->rows[i].name : NULL;
 }
 
-static void add_dataset_json (struct json_object *array, const struct dn_dataset *row)
+static void add_dataset (struct json_object *array, const struct dn_dataset *row)
 {
     struct json_object *json = dn_json_append_object (array);
 
@@ -159,25 +137,11 @@ static void add_dataset_json (struct json_object *array, const struct dn_dataset
         dn_json_add_count (json, "sample_bytes", row->sample_bytes);
 }
 
-static void add_dataset_row (struct dn_grid *grid, const struct dn_dataset *row)
-{
-    const double numbers[] = {
-        (double) row->samples, row->tokens, (double) row->sample_bytes};
-
-    dn_grid_add (grid, "%s", row->name);
-    dn_grid_add (grid, "%s", kind_of (row));
-    for (size_t i = 0; i < DN_N_ELEMENTS (numbers); i++)
-        dn_grid_add (
-            grid, "%s", numbers[i] > 0 ? dn_show_count (numbers[i]).text : "-");
-}
-
 static int list_datasets (const struct dn_datasets *datasets,
                           const char *pattern,
                           bool as_json)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
-    dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of ("DATA SET|KIND|SAMPLES>|TOKENS>|BYTES/SAMPLE>");
     struct json_object *array = dn_json_add_array (json, "datasets");
     char near[DN_REASON_MAX];
     struct dn_buf buf = dn_buf_on (near, sizeof (near));
@@ -190,8 +154,7 @@ static int list_datasets (const struct dn_datasets *datasets,
         if (pattern && !is_like (row->name, pattern)
             && !is_like (kind_of (row), pattern))
             continue;
-        add_dataset_json (array, row);
-        add_dataset_row (&grid, row);
+        add_dataset (array, row);
         n++;
     }
     if (pattern && n == 0) {
@@ -205,7 +168,10 @@ static int list_datasets (const struct dn_datasets *datasets,
         return dn_fail (DN_EXIT_USAGE, &err);
     }
     if (!as_json)
-        return dn_grid_print (&grid);
+        return dn_rows_print (json_object_get (array),
+                              "DATA SET=name|KIND=kind|SAMPLES>=samples si|"
+                              "TOKENS>=tokens si|BYTES/SAMPLE>=sample_bytes si",
+                              NULL);
     dn_json_print (json);
     return DN_EXIT_DONE;
 }
@@ -275,8 +241,7 @@ static int run (struct dn_options *given)
     struct call call = {.datasets = false};
     struct dn_err err = {0};
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
-    dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of ("NETWORK|FAMILY|PARAMETERS>|FLOP/SAMPLE>|KEYS");
+    struct json_object *networks;
     const char *pattern;
     int n;
 
@@ -290,17 +255,17 @@ static int run (struct dn_options *given)
     if (call.datasets)
         return list_datasets (&given->site->datasets, pattern, given->json);
     json = json_object_new_object ();
-    n = list (&given->site->networks,
-              pattern,
-              dn_json_add_array (json, "networks"),
-              &grid,
-              &err);
+    networks = dn_json_add_array (json, "networks");
+    n = list (&given->site->networks, pattern, networks, &err);
     if (n < 0)
         return dn_fail (DN_EXIT_BUG, &err);
     if (pattern && n == 0)
         return refuse (&given->site->networks, pattern);
     if (!given->json)
-        return dn_grid_print (&grid);
+        return dn_rows_print (json_object_get (networks),
+                              "NETWORK=name|FAMILY=family|PARAMETERS>=params si|"
+                              "FLOP/SAMPLE>=forward_flops_per_sample si|KEYS=keys",
+                              NULL);
     dn_json_print (json);
     return DN_EXIT_DONE;
 }

@@ -13,8 +13,7 @@
 #include "host/people.h"
 #include "learn/evaluate.h"
 #include "common.h"
-#include "output/grid.h"
-#include "output/json.h"
+#include "output/rows.h"
 #include "output/show.h"
 #include "read_runs.h"
 #include "replace.h"
@@ -221,56 +220,39 @@ static struct json_object *scores_json (struct dn_evaluation *evaluation,
     return json;
 }
 
-/* A fraction in percent, with its sign if 'sign' is set. */
-static void add_percent (struct dn_grid *grid, double fraction, bool sign)
-{
-    if (isnan (fraction))
-        dn_grid_add (grid, "-");
-    else
-        dn_grid_add (grid, sign ? "%+.1f" : "%.1f", 100 * fraction);
-}
+#define FIGURES                                                                        \
+    "ROWS>=n|MEAN %>=mape %.1|MEDIAN %>=median_ape %.1|BIAS %>=bias %.1+|"             \
+    "TOO LOW %>=under %.1|BELOW P95 %>=coverage_p95 %.1|"                              \
+    "P95 / MEASURED>=tightness_p95 .2"
 
-static void add_bound (struct dn_grid *grid,
-                       const struct dn_figures *figures,
-                       enum dn_bound bound)
+static void add_line (struct json_object *rows,
+                      const char *name,
+                      struct json_object *row)
 {
-    add_percent (grid, figures->coverage[bound], false);
-    dn_grid_add (grid, "%s", dn_show_real (figures->tightness[bound], 2).text);
-}
-
-static void add_figures (struct dn_grid *grid, const struct dn_figures *figures)
-{
-    add_percent (grid, figures->mape, false);
-    add_percent (grid, figures->median_ape, false);
-    add_percent (grid, figures->bias, true);
-    add_percent (grid, figures->under, false);
-    add_bound (grid, figures, DN_BOUND_P95);
+    dn_json_add_text (row, "name", name);
+    json_object_array_add (rows, row);
 }
 
 static int print_metrics (struct dn_evaluation *evaluation)
 {
-    dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of ("METRIC|ROWS>|MEAN %>|MEDIAN %>|BIAS %>|TOO LOW %>|BELOW P95 %>|"
-                    "P95 / MEASURED>|BELOW P99 %>|P99 / MEASURED>|LOW BY %>|HIGH BY %>|"
-                    "PER MODEL %>");
+    struct json_object *rows = json_object_new_array ();
 
     for (int i = 0; i < DN_N_METRICS; i++) {
         struct dn_figures figures = dn_pairs_figures (all_pairs (evaluation, i));
+        struct json_object *row;
 
         if (figures.n == 0)
             continue;
-        dn_grid_add (&grid, "%s", dn_names_get (&dn_metric_names, i));
-        dn_grid_add (&grid, "%zu", figures.n);
-        add_figures (&grid, &figures);
-        add_bound (&grid, &figures, DN_BOUND_P99);
-        add_percent (&grid, figures.under_mape, false);
-        add_percent (&grid, figures.over_mape, false);
-        add_percent (&grid, macro (evaluation, i), false);
+        row = figures_json (&figures);
+        dn_json_add_signed (row, "macro_median_ape", macro (evaluation, i));
+        add_line (rows, dn_names_get (&dn_metric_names, i), row);
     }
-    if (dn_grid_is_empty (&grid))
-        return DN_EXIT_DONE;
-    printf ("\n");
-    return dn_grid_print (&grid);
+    return dn_rows_print_any (
+        rows,
+        "METRIC=name|" FIGURES
+        "|BELOW P99 %>=coverage_p99 %.1|P99 / MEASURED>=tightness_p99 .2|"
+        "LOW BY %>=under_mape %.1|HIGH BY %>=over_mape %.1|"
+        "PER MODEL %>=macro_median_ape %.1");
 }
 
 /* One line of a table of groups. */
@@ -291,9 +273,8 @@ static int compare_lines (const void *a, const void *b)
 
 static int print_groups (struct dn_score *score, const char *metric, const char *by)
 {
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
-        "NAME|ROWS>|MEAN %>|MEDIAN %>|BIAS %>|TOO LOW %>|BELOW P95 %>|P95 / MEASURED>");
     dn_cleanup (dn_free_ptr) struct line *lines = NULL;
+    struct json_object *rows;
 
     if (score->n_groups == 0)
         return DN_EXIT_DONE;
@@ -310,12 +291,10 @@ static int print_groups (struct dn_score *score, const char *metric, const char 
     }
     qsort (lines, (size_t) score->n_groups, sizeof (*lines), compare_lines);
     printf ("\n%s by %s, the worst first:\n", metric, by);
-    for (int i = 0; i < score->n_groups; i++) {
-        dn_grid_add (&grid, "%s", lines[i].name.text);
-        dn_grid_add (&grid, "%zu", lines[i].figures.n);
-        add_figures (&grid, &lines[i].figures);
-    }
-    return dn_grid_print (&grid);
+    rows = json_object_new_array ();
+    for (int i = 0; i < score->n_groups; i++)
+        add_line (rows, lines[i].name.text, figures_json (&lines[i].figures));
+    return dn_rows_print (rows, "NAME=name|" FIGURES, NULL);
 }
 
 static void print_rows (const struct dn_evaluation *evaluation)

@@ -4,17 +4,15 @@
  */
 #include "dev_commands.h"
 
-#include "output/json.h"
-#include "output/show.h"
+#include "output/rows.h"
 #include "subject.h"
-#include "output/grid.h"
 
 /* Where the values of the shown devices go, with the file that states each. */
 struct sources {
     const struct dn_device *const *devices;
     int n_devices;
-    struct dn_grid *grid;       /* NULL: none */
-    struct json_object **lists; /* of each device; NULL: none */
+    struct json_object **lists; /* of each device */
+    bool as_text;               /* they are one list, of a table */
 };
 
 static void add_source (void *to,
@@ -29,20 +27,16 @@ static void add_source (void *to,
     dn_span_copy (pair->key, key, sizeof (key), "key", NULL);
     dn_span_copy (pair->value, value, sizeof (value), "value", NULL);
     for (int i = 0; i < sources->n_devices; i++) {
+        struct json_object *source;
+
         if (!dn_span_is (dn_span_of (device->name), sources->devices[i]->name))
             continue;
-        if (sources->lists) {
-            struct json_object *source = dn_json_append_object (sources->lists[i]);
-
-            dn_json_add_text (source, "key", key);
-            dn_json_add_text (source, "value", value);
-            dn_json_add_text (source, "file", file);
-            continue;
-        }
-        dn_grid_add (sources->grid, "%s", sources->devices[i]->name);
-        dn_grid_add (sources->grid, "%s", key);
-        dn_grid_add (sources->grid, "%s", value);
-        dn_grid_add (sources->grid, "%s", file);
+        source = dn_json_append_object (sources->lists[i]);
+        if (sources->as_text)
+            dn_json_add_text (source, "device", sources->devices[i]->name);
+        dn_json_add_text (source, "key", key);
+        dn_json_add_text (source, "value", value);
+        dn_json_add_text (source, "file", file);
     }
 }
 
@@ -56,8 +50,8 @@ static int read_sources (const struct dn_site *site,
     return dn_load_catalogue (site->hardware_dir, &catalogue, err);
 }
 
-static struct json_object *add_json (struct json_object *array,
-                                     const struct dn_device *device)
+static struct json_object *add_device (struct json_object *array,
+                                       const struct dn_device *device)
 {
     struct json_object *json = dn_json_append_object (array);
 
@@ -79,41 +73,6 @@ static struct json_object *add_json (struct json_object *array,
     dn_json_add_real (json, "idle_w", device->idle_w);
     dn_json_add_real (json, "cost_per_hour", device->cost);
     return json;
-}
-
-static int print_sources (const struct dn_site *site,
-                          const struct dn_device *const devices[],
-                          int n_devices)
-{
-    dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of ("DEVICE|KEY|VALUE|FILE");
-    struct sources sources = {devices, n_devices, &grid, NULL};
-    struct dn_err err = {0};
-
-    if (read_sources (site, &sources, &err) < 0)
-        return dn_fail (DN_EXIT_CONF, &err);
-    return dn_grid_print (&grid);
-}
-
-/* A rate of 0 means that the device has no such unit. */
-static void add_rate (struct dn_grid *grid, double rate)
-{
-    dn_grid_add (grid, "%s", dn_show_real (rate > 0 ? rate / 1e12 : -1, 1).text);
-}
-
-static void add_row (struct dn_grid *grid, const struct dn_device *device)
-{
-    dn_grid_add (grid, "%s", device->name);
-    dn_grid_add (grid, "%s", device->vendor);
-    dn_grid_add (grid, "%s", device->arch);
-    dn_grid_add (grid, "%s", dn_show_bytes (device->memory).text);
-    dn_grid_add (grid, "%s", dn_show_real (device->bandwidth / 1e9, 0).text);
-    add_rate (grid, device->fp32);
-    add_rate (grid, device->tf32);
-    add_rate (grid, device->fp16);
-    add_rate (grid, device->bf16);
-    dn_grid_add (grid, "%s", dn_show_real (device->tdp_w, 0).text);
-    dn_grid_add (grid, "%s", dn_show_real (device->cost, 2).text);
 }
 
 /* The devices that were named, or all but slices. Return how many, or -1. */
@@ -154,36 +113,39 @@ static int run (struct dn_options *given)
     struct dn_err err = {0};
     const struct dn_device *devices[DN_DEVICES_MAX];
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
-        "DEVICE|VENDOR|ARCH|MEMORY>|GB/s>|FP32 TFLOP/s>|TF32>|FP16>|BF16>|W>|COST/h>");
     struct json_object *lists[DN_DEVICES_MAX];
-    struct sources sources = {devices, 0, NULL, lists};
+    struct sources sources = {.devices = devices, .lists = lists};
     struct json_object *array;
-    int n_devices;
+    struct json_object *all;
 
     if (!dn_options_all (given, &call, 0, DN_DEVICES_MAX)
         || !dn_options_site (given, NULL))
         return given->exit_code;
-    grid.spare = "VENDOR|ARCH";
-    n_devices = select_devices (given->site, given, devices, &err);
-    if (n_devices < 0)
+    sources.as_text = !given->json;
+    sources.n_devices = select_devices (given->site, given, devices, &err);
+    if (sources.n_devices < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    if (call.sources && !given->json)
-        return print_sources (given->site, devices, n_devices);
-    sources.n_devices = n_devices;
     json = json_object_new_object ();
     array = dn_json_add_array (json, "devices");
-    for (int i = 0; i < n_devices; i++) {
-        struct json_object *row = add_json (array, devices[i]);
+    all = given->json ? NULL : dn_json_add_array (json, "sources");
+    for (int i = 0; i < sources.n_devices; i++) {
+        struct json_object *row = add_device (array, devices[i]);
 
-        if (call.sources)
-            lists[i] = dn_json_add_array (row, "sources");
-        add_row (&grid, devices[i]);
+        lists[i] = all ? all : call.sources ? dn_json_add_array (row, "sources") : NULL;
     }
     if (call.sources && read_sources (given->site, &sources, &err) < 0)
         return dn_fail (DN_EXIT_CONF, &err);
+    if (!given->json && call.sources)
+        return dn_rows_print (
+            json_object_get (all), "DEVICE=device|KEY=key|VALUE=value|FILE=file", NULL);
     if (!given->json)
-        return dn_grid_print (&grid);
+        return dn_rows_print (
+            json_object_get (array),
+            "DEVICE=name|VENDOR=vendor|ARCH=arch|MEMORY>=memory_bytes memory|"
+            "GB/s>=bandwidth_bytes_per_s G.0|FP32 TFLOP/s>=fp32_flops T.1?|"
+            "TF32>=tf32_flops T.1?|FP16>=fp16_flops T.1?|BF16>=bf16_flops T.1?|"
+            "W>=tdp_w .0|COST/h>=cost_per_hour .2",
+            "VENDOR|ARCH");
     dn_json_print (json);
     return DN_EXIT_DONE;
 }

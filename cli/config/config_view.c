@@ -8,8 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "output/grid.h"
-#include "output/json.h"
+#include "output/rows.h"
 #include "output/show.h"
 
 static const char *const type_text[] = {
@@ -108,9 +107,9 @@ static struct dn_shown write_origin (const char *file, int line)
     return out;
 }
 
-static void add_rules (struct json_object *json, const struct dn_config_view *view)
+static struct json_object *rules_of (const struct dn_config_view *view)
 {
-    struct json_object *array = dn_json_add_array (json, "rules");
+    struct json_object *array = json_object_new_array ();
     const char *file = dn_base_name (view->conf);
     int n_keys;
     const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
@@ -133,6 +132,7 @@ static void add_rules (struct json_object *json, const struct dn_config_view *vi
         dn_json_add_text (row, "stricter", write_order (&keys[i], &order_buf));
         dn_json_add_text (row, "help", keys[i].help);
     }
+    return array;
 }
 
 /* The lines, whether or not they match. */
@@ -223,9 +223,9 @@ static struct json_object *max_time_json (int64_t seconds)
                                                  : dn_time_write (seconds).text);
 }
 
-static void add_gpus (struct json_object *json, const struct dn_gpu_types *types)
+static struct json_object *gpu_keys_of (void)
 {
-    struct json_object *array = dn_json_add_array (json, "gpu_keys");
+    struct json_object *array = json_object_new_array ();
     int n_keys;
     const struct dn_gpu_key *keys = dn_gpu_keys (&n_keys);
 
@@ -235,7 +235,13 @@ static void add_gpus (struct json_object *json, const struct dn_gpu_types *types
         dn_json_add_text (row, "key", keys[i].name);
         dn_json_add_text (row, "help", keys[i].help);
     }
-    array = dn_json_add_array (json, "gpus");
+    return array;
+}
+
+static struct json_object *gpus_of (const struct dn_gpu_types *types)
+{
+    struct json_object *array = json_object_new_array ();
+
     for (int i = 0; i < types->n_types; i++) {
         const struct dn_gpu_type *type = &types->types[i];
         struct json_object *row = dn_json_append_object (array);
@@ -256,6 +262,7 @@ static void add_gpus (struct json_object *json, const struct dn_gpu_types *types
         dn_json_add_name (row, "by_feature", type->by_feature);
         dn_json_add_name (row, "features", type->features);
     }
+    return array;
 }
 
 static void add_state_file (struct json_object *array, const struct dn_seen_file *file)
@@ -278,38 +285,15 @@ void dn_config_print_json (const struct dn_config_view *view)
     struct json_object *files;
 
     dn_json_add_text (json, "conf", view->conf);
-    add_rules (json, view);
+    json_object_object_add (json, "rules", rules_of (view));
     add_policies (json, view);
     add_site (json, view->site);
-    add_gpus (json, &view->site->gpu_types);
+    json_object_object_add (json, "gpu_keys", gpu_keys_of ());
+    json_object_object_add (json, "gpus", gpus_of (&view->site->gpu_types));
     files = dn_json_add_array (json, "state_files");
     add_state_file (files, &view->seen->cluster);
     add_state_file (files, &view->seen->guarded);
     dn_json_print (json);
-}
-
-static int print_rules (const struct dn_config_view *view)
-{
-    dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of ("KEY|VALUE|FROM|DEFAULT|RANGE|MEANING");
-    const char *file = dn_base_name (view->conf);
-    int n_keys;
-    const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
-
-    grid.spare = "DEFAULT";
-    for (int i = 0; i < n_keys; i++) {
-        char range[DN_ERR_TEXT_MAX];
-        struct dn_buf buf = dn_buf_on (range, sizeof (range));
-
-        write_range (&keys[i], &buf);
-        dn_grid_add (&grid, "%s", keys[i].name);
-        dn_grid_add (&grid, "%s", dn_config_value (view->rules, &keys[i]).text);
-        dn_grid_add (&grid, "%s", write_origin (file, view->origins->line[i]).text);
-        dn_grid_add (&grid, "%s", keys[i].value);
-        dn_grid_add (&grid, "%s", range);
-        dn_grid_add (&grid, "%s", keys[i].help);
-    }
-    return dn_grid_print (&grid);
 }
 
 /* Print every Policy line, and whether it matches the named submitter. */
@@ -359,47 +343,37 @@ static void print_site (const struct dn_site *site)
 }
 
 /* How jobs request the type, other than by gres: "-p gpu-v100", "-C v100". */
-static void add_by (struct dn_grid *grid, const struct dn_gpu_type *type)
+static void add_by (struct json_object *row, const struct dn_gpu_type *type)
 {
     bool partition = type->by_partition[0] != '\0';
     bool feature = type->by_feature[0] != '\0';
+    char text[2 * DN_NAME_MAX + 16];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
-    if (!partition && !feature)
-        dn_grid_add (grid, "-");
-    else
-        dn_grid_add (grid,
-                     "%s%s%s%s%s",
-                     partition ? "-p " : "",
-                     type->by_partition,
-                     partition && feature ? ", " : "",
-                     feature ? "-C " : "",
-                     type->by_feature);
+    if (partition)
+        dn_buf_add (&buf, "-p %s", type->by_partition);
+    if (feature)
+        dn_buf_add (&buf, "%s-C %s", partition ? ", " : "", type->by_feature);
+    dn_json_add_name (row, "by", text);
 }
 
 static int print_gpus (const struct dn_gpu_types *types)
 {
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
-        "GPU TYPE|DEVICE|COST/h>|PER NODE>|NODES>|NODE CPUS>|NODE MB>|PARTITIONS|BY");
+    struct json_object *rows;
 
     printf ("\n");
     if (types->n_types == 0) {
         printf ("No Gpu lines: no gres type is known, no job is changed.\n");
         return DN_EXIT_DONE;
     }
-    for (int i = 0; i < types->n_types; i++) {
-        const struct dn_gpu_type *type = &types->types[i];
-
-        dn_grid_add (&grid, "%s", type->type);
-        dn_grid_add (&grid, "%s", type->device->name);
-        dn_grid_add (&grid, "%s", dn_show_real (type->cost, 2).text);
-        dn_grid_count (&grid, type->per_node);
-        dn_grid_count (&grid, type->n_nodes);
-        dn_grid_count (&grid, type->node_cpus);
-        dn_grid_count (&grid, type->node_mem_mb);
-        dn_grid_add (&grid, "%s", type->partitions[0] ? type->partitions : "-");
-        add_by (&grid, type);
-    }
-    return dn_grid_print (&grid);
+    rows = gpus_of (types);
+    for (int i = 0; i < types->n_types; i++)
+        add_by (json_object_array_get_idx (rows, (size_t) i), &types->types[i]);
+    return dn_rows_print (rows,
+                          "GPU TYPE=type|DEVICE=device|COST/h>=cost_per_hour .2|"
+                          "PER NODE>=per_node|NODES>=nodes|NODE CPUS>=node_cpus|"
+                          "NODE MB>=node_memory_mb|PARTITIONS=partitions|BY=by",
+                          NULL);
 }
 
 static void print_state_file (const struct dn_seen_file *file)
@@ -419,7 +393,11 @@ int dn_config_print (const struct dn_config_view *view)
 {
     printf ("dnnest.conf: %s\n\n",
             view->conf ? view->conf : "none, all rules at their defaults");
-    if (print_rules (view) != DN_EXIT_DONE)
+    if (dn_rows_print (rules_of (view),
+                       "KEY=key|VALUE=value|FROM=from|DEFAULT=default|RANGE=range|"
+                       "MEANING=help",
+                       "DEFAULT")
+        != DN_EXIT_DONE)
         return DN_EXIT_BUG;
     print_policies (view);
     print_site (view->site);

@@ -26,19 +26,19 @@ static void write_hours_card (FILE *file, const struct dn_lookback *lookback)
 
     dn_buf_add (&buf,
                 "of %s GPU hours of time limits. ",
-                dn_report_number (h->gpu_requested).text);
+                dn_show_number (h->gpu_requested).text);
     if (h->gpu_measured > 0)
         dn_buf_add (
             &buf,
             "The GPUs were busy for %s of their run times",
-            dn_report_share (dn_report_ratio (h->gpu_busy, h->gpu_measured)).text);
+            dn_show_share (dn_report_ratio (h->gpu_busy, h->gpu_measured)).text);
     else
         dn_buf_add (&buf, "How busy the GPUs were is not known");
     dn_page_card (file,
                   run > 0 ? "" : "fair",
                   "GPU hours requested and run",
                   "hours",
-                  run > 0 ? dn_report_share (run).text : "not known",
+                  run > 0 ? dn_show_share (run).text : "not known",
                   text);
 }
 
@@ -56,15 +56,15 @@ static void write_repeats_card (FILE *file, const struct dn_lookback *lookback)
                   "",
                   "Jobs that repeat",
                   "rules",
-                  dn_report_share (dn_report_ratio ((double) lookback->repeats,
-                                                    (double) lookback->jobs_n))
+                  dn_show_share (dn_report_ratio ((double) lookback->repeats,
+                                                  (double) lookback->jobs_n))
                       .text,
                   text);
 }
 
 static void add_minutes (struct dn_buf *buf, double seconds)
 {
-    dn_buf_add (buf, "%s", dn_report_number (seconds / 60).text);
+    dn_buf_add (buf, "%s", dn_show_number (seconds / 60).text);
 }
 
 /* Are there simulated waits that can be believed? */
@@ -161,8 +161,8 @@ static void add_rule (struct dn_grid *grid,
 {
     dn_grid_add (grid, "%s", what);
     dn_grid_add (grid, "%s", dn_report_count (jobs).text);
-    dn_grid_add (grid, "%s", dn_report_number (asked).text);
-    dn_grid_add (grid, "%s", dn_report_number (set).text);
+    dn_grid_add (grid, "%s", dn_show_number (asked).text);
+    dn_grid_add (grid, "%s", dn_show_number (set).text);
 }
 
 static int write_rules (FILE *file, struct dn_lookback *lookback)
@@ -222,8 +222,8 @@ static void add_owners (struct dn_grid *grid,
         dn_grid_add (grid, "%s", dn_lookback_owner_name (owner, i, names).text);
         dn_grid_add (grid, "%s", what);
         dn_grid_add (grid, "%s", dn_report_count (owner->jobs).text);
-        dn_grid_add (grid, "%s", dn_report_number (owner->before_s / 60).text);
-        dn_grid_add (grid, "%s", dn_report_number (owner->after_s / 60).text);
+        dn_grid_add (grid, "%s", dn_show_number (owner->before_s / 60).text);
+        dn_grid_add (grid, "%s", dn_show_number (owner->after_s / 60).text);
     }
 }
 
@@ -277,7 +277,7 @@ static int write_page (FILE *file, struct dn_lookback *lookback, bool names)
         file,
         "</div>\n<h2 id=\"hours\">Hours</h2>\n<p class=\"soft\">KNOWN: of which share "
         "of the hours both are known. Limits are %s times the run time in the median; ",
-        dn_report_number (dn_spread_quantile (&lookback->looseness, 0.5)).text);
+        dn_show_number (dn_spread_quantile (&lookback->looseness, 0.5)).text);
     fprintf (file,
              "%s jobs ended at theirs.</p>\n",
              dn_report_count (lookback->at_limit).text);

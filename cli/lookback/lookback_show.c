@@ -28,10 +28,10 @@ static void add_row (struct dn_grid *grid,
                      double of)
 {
     dn_grid_add (grid, "%s", what);
-    dn_grid_add (grid, "%s", dn_report_number (had > 0 ? had : NAN).text);
-    dn_grid_add (grid, "%s", dn_report_number (had > 0 ? used : NAN).text);
-    dn_grid_add (grid, "%s", dn_report_share (share (used, had)).text);
-    dn_grid_add (grid, "%s", dn_report_share (of).text);
+    dn_grid_add (grid, "%s", dn_show_number (had > 0 ? had : NAN).text);
+    dn_grid_add (grid, "%s", dn_show_number (had > 0 ? used : NAN).text);
+    dn_grid_add (grid, "%s", dn_show_share (share (used, had)).text);
+    dn_grid_add (grid, "%s", dn_show_share (of).text);
 }
 
 /* KNOWN: of which share of the hours both are known. */
@@ -90,17 +90,17 @@ static void print_limits (struct dn_lookback *lookback)
 {
     const struct dn_replay_sums *sums = dn_replay_sums (lookback->replay, 0);
 
-    printf ("\nLimits: %s times the run time in the median; %s jobs (%s of the GPU "
-            "hours) ended at theirs.\n",
-            dn_report_number (dn_spread_quantile (&lookback->looseness, 0.5)).text,
-            dn_report_number ((double) lookback->at_limit).text,
-            dn_report_share (share (lookback->hours.gpu_at_limit, lookback->hours.gpu))
-                .text);
+    printf (
+        "\nLimits: %s times the run time in the median; %s jobs (%s of the GPU "
+        "hours) ended at theirs.\n",
+        dn_show_number (dn_spread_quantile (&lookback->looseness, 0.5)).text,
+        dn_show_number ((double) lookback->at_limit).text,
+        dn_show_share (share (lookback->hours.gpu_at_limit, lookback->hours.gpu)).text);
     printf (
         "Repeats: %s jobs (%s) came after a run of their application had ended; "
         "'auto' knows these.\n",
-        dn_report_number ((double) lookback->repeats).text,
-        dn_report_share (share ((double) lookback->repeats, (double) sums->jobs)).text);
+        dn_show_number ((double) lookback->repeats).text,
+        dn_show_share (share ((double) lookback->repeats, (double) sums->jobs)).text);
 }
 
 static void print_rules (const struct dn_lookback *lookback)
@@ -110,19 +110,19 @@ static void print_rules (const struct dn_lookback *lookback)
     printf ("\nBy these rules, with dnnest:auto in every job:\n");
     printf ("  limits   %s lowered: %s GPU hours of limits become %s; the guard would "
             "extend %s; %s killed\n",
-            dn_report_number ((double) sums->lowered).text,
-            dn_report_number (sums->asked_gpu_h).text,
-            dn_report_number (sums->set_gpu_h).text,
-            dn_report_number ((double) sums->extended).text,
-            dn_report_number ((double) sums->killed).text);
+            dn_show_number ((double) sums->lowered).text,
+            dn_show_number (sums->asked_gpu_h).text,
+            dn_show_number (sums->set_gpu_h).text,
+            dn_show_number ((double) sums->extended).text,
+            dn_show_number ((double) sums->killed).text);
     printf ("  CPUs     fewer for %s: %s CPU hours become %s\n",
-            dn_report_number ((double) sums->fewer_cpus).text,
-            dn_report_number (sums->asked_cpu_h).text,
-            dn_report_number (sums->set_cpu_h).text);
+            dn_show_number ((double) sums->fewer_cpus).text,
+            dn_show_number (sums->asked_cpu_h).text,
+            dn_show_number (sums->set_cpu_h).text);
     printf ("  memory   less for %s: %s GiB hours of hosts become %s\n",
-            dn_report_number ((double) sums->less_memory).text,
-            dn_report_number (sums->asked_mem_h).text,
-            dn_report_number (sums->set_mem_h).text);
+            dn_show_number ((double) sums->less_memory).text,
+            dn_show_number (sums->asked_mem_h).text,
+            dn_show_number (sums->set_mem_h).text);
     printf ("  types    not told by accounting: it takes one run that has described "
             "itself\n");
 }
@@ -198,9 +198,9 @@ static int print_queue (const struct dn_lookback *lookback,
         return -1;
     printf ("\nSimulated queue: mean wait %s min, GPUs %s busy (it was %s min). With "
             "dnnest, 95 %% by %" PRId64 " owners:\n",
-            dn_report_number (sums.wait_mean_s / 60).text,
-            dn_report_share (sums.utilisation).text,
-            dn_report_number (lookback->wait_s.mean / 60).text,
+            dn_show_number (sums.wait_mean_s / 60).text,
+            dn_show_share (sums.utilisation).text,
+            dn_show_number (lookback->wait_s.mean / 60).text,
             lookback->wait.n_clusters);
     if (dn_lookback_is_unlike (lookback))
         printf (
@@ -232,10 +232,10 @@ int dn_lookback_print (struct dn_lookback *lookback, bool names, struct dn_err *
     dn_cleanup (dn_grid_free) struct dn_grid hours = dn_lookback_hours_grid (lookback);
 
     printf ("%s jobs with GPUs that ended from %s to %s (%s others).\n\n",
-            dn_report_number ((double) lookback->jobs_n).text,
+            dn_show_number ((double) lookback->jobs_n).text,
             dn_when_day (lookback->first_s).text,
             dn_when_day (lookback->last_s).text,
-            dn_report_number ((double) lookback->jobs.n_others).text);
+            dn_show_number ((double) lookback->jobs.n_others).text);
     if (dn_grid_print (&hours) != DN_EXIT_DONE)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     print_limits (lookback);

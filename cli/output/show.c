@@ -81,6 +81,49 @@ struct dn_shown dn_show_real (double value, int decimals)
     return out;
 }
 
+/* Put a comma before each group of three digits. */
+static void add_commas (struct dn_buf *buf, const char *digits)
+{
+    size_t n = strlen (digits);
+
+    for (size_t i = 0; i < n; i++)
+        dn_buf_add (buf,
+                    "%s%c",
+                    i > 0 && (n - i) % 3 == 0 && dn_is_digit (digits[i - 1]) ? "," : "",
+                    digits[i]);
+}
+
+struct dn_shown dn_show_number (double value)
+{
+    struct dn_shown shown = {""};
+    struct dn_buf buf = dn_buf_on (shown.text, sizeof (shown.text));
+    char digits[32];
+    struct dn_buf whole = dn_buf_on (digits, sizeof (digits));
+
+    if (!isfinite (value) || fabs (value) > 1e15)
+        return (struct dn_shown){"-"};
+    if (fabs (value) < 0.005)
+        return (struct dn_shown){"0"};
+    if (fabs (value) < 99.95 && value != floor (value)) {
+        dn_buf_add (&buf, "%.*f", fabs (value) < 9.995 ? 2 : 1, value);
+        return shown;
+    }
+    dn_buf_add (&whole, "%.0f", value);
+    add_commas (&buf, digits);
+    return shown;
+}
+
+struct dn_shown dn_show_share (double share)
+{
+    struct dn_shown shown = {""};
+    struct dn_buf buf = dn_buf_on (shown.text, sizeof (shown.text));
+
+    if (!isfinite (share))
+        return (struct dn_shown){"-"};
+    dn_buf_add (&buf, "%.1f %%", 100 * share);
+    return shown;
+}
+
 double dn_shown_upper (struct dn_range range)
 {
     return range.p50 < 0 ? -1 : dn_range_at (range, 0.95);

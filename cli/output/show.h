@@ -26,6 +26,10 @@ struct dn_shown dn_show_count (double count);
 struct dn_shown dn_show_bound (double bound);
 /* With 'decimals' digits after the point, "-" when unknown. */
 struct dn_shown dn_show_real (double value, int decimals);
+/* "1,234", "12.3", "0.25"; "-" where it is not finite. */
+struct dn_shown dn_show_number (double value);
+/* "94.2 %" of a share; "-" where it is not finite. */
+struct dn_shown dn_show_share (double share);
 
 /* All keys that are set, given or resolved: numbers as numbers, other values as in
  * metadata. */

@@ -314,8 +314,7 @@ static void write_scale (FILE *file, double most)
         double y = TOP + SPAN_Y * (1 - i / 4.0);
 
         write_line (file, "grid", LEFT, y, LEFT + SPAN_X, y);
-        write_label (
-            file, "end", LEFT - 8, y + 5, dn_report_number (most * i / 4).text);
+        write_label (file, "end", LEFT - 8, y + 5, dn_show_number (most * i / 4).text);
     }
 }
 

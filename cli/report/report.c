@@ -11,49 +11,6 @@
 #include "common.h"
 #include "config/config_view.h"
 
-/* Put a comma before each group of three digits. */
-static void add_commas (struct dn_buf *buf, const char *digits)
-{
-    size_t n = strlen (digits);
-
-    for (size_t i = 0; i < n; i++)
-        dn_buf_add (buf,
-                    "%s%c",
-                    i > 0 && (n - i) % 3 == 0 && dn_is_digit (digits[i - 1]) ? "," : "",
-                    digits[i]);
-}
-
-struct dn_shown dn_report_number (double value)
-{
-    struct dn_shown shown = {""};
-    struct dn_buf buf = dn_buf_on (shown.text, sizeof (shown.text));
-    char digits[32];
-    struct dn_buf whole = dn_buf_on (digits, sizeof (digits));
-
-    if (!isfinite (value) || fabs (value) > 1e15)
-        return (struct dn_shown){"-"};
-    if (fabs (value) < 0.005)
-        return (struct dn_shown){"0"};
-    if (fabs (value) < 99.95 && value != floor (value)) {
-        dn_buf_add (&buf, "%.*f", fabs (value) < 9.995 ? 2 : 1, value);
-        return shown;
-    }
-    dn_buf_add (&whole, "%.0f", value);
-    add_commas (&buf, digits);
-    return shown;
-}
-
-struct dn_shown dn_report_share (double share)
-{
-    struct dn_shown shown = {""};
-    struct dn_buf buf = dn_buf_on (shown.text, sizeof (shown.text));
-
-    if (!isfinite (share))
-        return (struct dn_shown){"-"};
-    dn_buf_add (&buf, "%.1f %%", 100 * share);
-    return shown;
-}
-
 double dn_report_ratio (double a, double b)
 {
     return b != 0 ? a / b : NAN;
@@ -96,8 +53,8 @@ struct dn_shown dn_report_harmed (const struct dn_report *report,
 
     if (!dn_report_looked (report, kind))
         return (struct dn_shown){"not known"};
-    dn_buf_add (&buf, "%s of ", dn_report_number ((double) sum->harmed).text);
-    dn_buf_add (&buf, "%s", dn_report_number ((double) sum->looked).text);
+    dn_buf_add (&buf, "%s of ", dn_show_number ((double) sum->harmed).text);
+    dn_buf_add (&buf, "%s", dn_show_number ((double) sum->looked).text);
     return shown;
 }
 
@@ -140,7 +97,7 @@ static void add_memory (const struct dn_harm_job *job, struct dn_buf *buf)
 {
     add_part (buf, "out of memory");
     if (job->mem_gb > 0)
-        dn_buf_add (buf, " with %s GiB a node", dn_report_number (job->mem_gb).text);
+        dn_buf_add (buf, " with %s GiB a node", dn_show_number (job->mem_gb).text);
     if (job->asked_gpu[0] != '\0' && strcmp (job->gpu, job->asked_gpu) != 0) {
         dn_buf_add (buf, " on %s", safe (job->gpu).text);
         dn_buf_add (buf, ", requested %s", safe (job->asked_gpu).text);

@@ -55,16 +55,10 @@ struct dn_report {
     FILE *page; /* that tables are written into; NULL: stdout */
 };
 
-/* "1,234", "12.3", "0.25"; "-" where it is not finite. */
-struct dn_shown dn_report_number (double value);
-
 static inline struct dn_shown dn_report_count (int64_t count)
 {
-    return dn_report_number ((double) count);
+    return dn_show_number ((double) count);
 }
-
-/* "94.2 %" of a share; "-" where it is not finite. */
-struct dn_shown dn_report_share (double share);
 
 /* a / b, NaN where b is 0. */
 double dn_report_ratio (double a, double b);
@@ -115,6 +109,13 @@ typedef void (*dn_report_figure_f) (void *to, const char *name, double value);
 void dn_report_figures (const struct dn_sums_part *part,
                         dn_report_figure_f take,
                         void *to);
+
+/* Rows that the tables and JSON have, owned by the caller: the members of what is known
+ * of predictions, applications with idle GPUs, and groups, at most so many.
+ */
+void dn_report_put_judged (struct json_object *row, struct dn_sums_judged *judged);
+struct json_object *dn_report_idle_rows (const struct dn_report *report, int64_t most);
+struct json_object *dn_report_group_rows (const struct dn_report *report, int64_t most);
 
 /* The tables that a terminal and the page have. Each returns an enum dn_exit.
  */

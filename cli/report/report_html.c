@@ -61,8 +61,8 @@ static void write_harm_card (FILE *file, const struct dn_report *report)
 
 static void add_interval (struct dn_buf *buf, const struct dn_effect *effect)
 {
-    dn_buf_add (buf, "%s to ", dn_report_number (effect->low / 60).text);
-    dn_buf_add (buf, "%s", dn_report_number (effect->high / 60).text);
+    dn_buf_add (buf, "%s to ", dn_show_number (effect->low / 60).text);
+    dn_buf_add (buf, "%s", dn_show_number (effect->high / 60).text);
 }
 
 static void add_effects (struct dn_buf *buf,
@@ -76,7 +76,7 @@ static void add_effects (struct dn_buf *buf,
                 wait->high < 0  ? "shorter"
                 : wait->low > 0 ? "longer"
                                 : "no effect is shown");
-    dn_buf_add (buf, "%s min (", dn_report_number (both->value / 60).text);
+    dn_buf_add (buf, "%s min (", dn_show_number (both->value / 60).text);
     add_interval (buf, both);
     dn_buf_add (buf, "). ");
 }
@@ -91,7 +91,7 @@ static void write_wait_card (FILE *file, struct dn_sums *sums)
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
     if (wait.known && both.known) {
-        dn_buf_add (&said, "%s min", dn_report_number (wait.value / 60).text);
+        dn_buf_add (&said, "%s min", dn_show_number (wait.value / 60).text);
         add_effects (&buf, &wait, &both);
     } else {
         dn_buf_add (&said, "not known");
@@ -126,12 +126,12 @@ static void write_freed_card (FILE *file, const struct dn_report *report)
                     dn_report_count (freed->n_jobs).text);
     dn_buf_add (&buf,
                 ". Not counted: %s only reserved no longer",
-                dn_report_number (unreserved).text);
+                dn_show_number (unreserved).text);
     dn_page_card (file,
                   why ? "fair" : "",
                   "GPU hours that others got",
                   "freed",
-                  why ? "not known" : dn_report_number (freed->gpu_hours).text,
+                  why ? "not known" : dn_show_number (freed->gpu_hours).text,
                   text);
 }
 
@@ -147,7 +147,7 @@ static void write_promise_card (FILE *file, struct dn_sums *sums)
         dn_buf_add (&buf,
                     "of %s jobs within their bound, ",
                     dn_report_count (all->n_bound).text);
-        dn_buf_add (&buf, "%s promised. ", dn_report_share (promised).text);
+        dn_buf_add (&buf, "%s promised. ", dn_show_share (promised).text);
     }
     if (all->predicted == 0)
         dn_buf_add (&buf, "no job with a prediction has run");
@@ -155,7 +155,7 @@ static void write_promise_card (FILE *file, struct dn_sums *sums)
         dn_buf_add (&buf,
                     "Median error of the %s predictions: %s",
                     dn_report_count (all->predicted).text,
-                    dn_report_share (dn_report_error (all)).text);
+                    dn_show_share (dn_report_error (all)).text);
     if (all->predicted > all->n)
         dn_buf_add (&buf,
                     "; of %s the work did not end",
@@ -166,7 +166,7 @@ static void write_promise_card (FILE *file, struct dn_sums *sums)
                                      : "",
                   "Promises kept",
                   "predictions",
-                  all->n_bound == 0 ? "not known" : dn_report_share (kept).text,
+                  all->n_bound == 0 ? "not known" : dn_show_share (kept).text,
                   text);
 }
 
@@ -180,9 +180,9 @@ static void write_money_card (FILE *file, const struct dn_report *report)
         return;
     dn_buf_add (&buf,
                 "less than would have been billed as requested; billed: %s",
-                dn_report_number (money->used).text);
+                dn_show_number (money->used).text);
     dn_page_card (
-        file, "", "Charges", "amounts", dn_report_number (money->saved).text, text);
+        file, "", "Charges", "amounts", dn_show_number (money->saved).text, text);
 }
 
 /* --- charts ----------------------------------------------------------------------- */
@@ -344,9 +344,8 @@ static void write_freed (FILE *file, const struct dn_report *report)
     for (int64_t i = 0; i < freed->n_jobs && i < DN_REPORT_ROWS * 3; i++) {
         fputs ("<li>", file);
         dn_html_text (file, freed->runs[i].job);
-        fprintf (file,
-                 ": %s GPU hours</li>\n",
-                 dn_report_number (freed->runs[i].hours).text);
+        fprintf (
+            file, ": %s GPU hours</li>\n", dn_show_number (freed->runs[i].hours).text);
     }
     fputs ("</ul>\n", file);
     write_made (file, freed);
@@ -403,15 +402,15 @@ static void write_weeks (FILE *file, const struct dn_report *report)
             file, "changed", week, &week->listed, dn_report_count (week->changed).text);
         fprintf (file,
                  "<td>%s</td>",
-                 dn_report_share (dn_report_ratio ((double) week->within_bound,
-                                                   (double) week->n_bound))
+                 dn_show_share (dn_report_ratio ((double) week->within_bound,
+                                                 (double) week->n_bound))
                      .text);
         write_linked (file,
                       "beyond",
                       week,
                       &week->beyond,
-                      dn_report_share (dn_report_ratio ((double) week->within_p95,
-                                                        (double) week->n_p95))
+                      dn_show_share (dn_report_ratio ((double) week->within_p95,
+                                                      (double) week->n_p95))
                           .text);
         fputs ("<td class=\"words\">", file);
         write_harmed_links (file, report, week->start_s, week->start_s + 604800);

@@ -25,12 +25,8 @@ static void put_share (struct json_object *to, const char *key, int64_t a, int64
     dn_json_add_signed (to, key, dn_report_ratio ((double) a, (double) b));
 }
 
-static void put_judged (struct json_object *to,
-                        const char *key,
-                        struct dn_sums_judged *judged)
+void dn_report_put_judged (struct json_object *row, struct dn_sums_judged *judged)
 {
-    struct json_object *row = dn_json_add_object (to, key);
-
     dn_json_add_count (row, "jobs", judged->predicted);
     dn_json_add_count (row, "known", judged->n);
     dn_json_add_signed (row, "median_error", dn_report_error (judged));
@@ -201,13 +197,13 @@ static void put_waste (struct json_object *json, const struct dn_report *report)
     }
 }
 
-static void put_idle (struct json_object *json, const struct dn_report *report)
+struct json_object *dn_report_idle_rows (const struct dn_report *report, int64_t most)
 {
     struct dn_idle *idle = &report->sums->idle;
-    struct json_object *array = dn_json_add_array (json, "idle_gpus");
+    struct json_object *array = json_object_new_array ();
     int64_t n = dn_idle_end (idle);
 
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && i < most; i++) {
         const struct dn_idle_app *app = &idle->apps[i];
         struct json_object *row = dn_json_append_object (array);
 
@@ -220,6 +216,7 @@ static void put_idle (struct json_object *json, const struct dn_report *report)
         dn_json_add_count (row, "gpus_used", app->used);
         dn_json_add_signed (row, "gpu_hours", app->gpu_hours);
     }
+    return array;
 }
 
 static void put_group (struct json_object *array,
@@ -233,16 +230,17 @@ static void put_group (struct json_object *array,
     dn_report_figures (&group->part, put_figure, row);
 }
 
-static void put_groups (struct json_object *json, const struct dn_report *report)
+struct json_object *dn_report_group_rows (const struct dn_report *report, int64_t most)
 {
     struct dn_sums *sums = report->sums;
-    struct json_object *array = dn_json_add_array (json, "rows");
+    struct json_object *array = json_object_new_array ();
 
     dn_groups_sort (&sums->groups, dn_sums_part_gpu_hours, 0);
-    for (int64_t i = 1; i < sums->groups.n; i++)
+    for (int64_t i = 1; i < sums->groups.n && i <= most; i++)
         put_group (array, report, &sums->groups.groups[i]);
     if (sums->groups.n > 0 && sums->groups.groups[0].part.seen > 0)
         put_group (array, report, &sums->groups.groups[0]);
+    return array;
 }
 
 static void put_own (struct json_object *json, const struct dn_report *report)
@@ -266,6 +264,7 @@ static void put_own (struct json_object *json, const struct dn_report *report)
 
 int dn_report_json (struct dn_report *report)
 {
+    static const char *const judged[] = {"without_history", "with_history", "all"};
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     struct json_object *part;
     struct dn_sums *sums = report->sums;
@@ -292,15 +291,14 @@ int dn_report_json (struct dn_report *report)
     dn_report_figures (&sums->all, put_figure, dn_json_add_object (json, "all"));
     put_kept (json, sums);
     part = dn_json_add_object (json, "predictions");
-    put_judged (part, "without_history", &sums->judged[DN_SUMS_OF_NEW]);
-    put_judged (part, "with_history", &sums->judged[DN_SUMS_OF_KNOWN]);
-    put_judged (part, "all", &sums->judged[DN_SUMS_OF_ALL]);
+    for (int i = 0; i < DN_N_SUMS_OF; i++)
+        dn_report_put_judged (dn_json_add_object (part, judged[i]), &sums->judged[i]);
     put_effects (json, report);
     put_waste (json, report);
-    put_idle (json, report);
+    json_object_object_add (json, "idle_gpus", dn_report_idle_rows (report, INT64_MAX));
     put_weeks (json, sums);
     dn_json_add_text (json, "grouped_by", dn_names_get (&dn_by_names, (int) sums->by));
-    put_groups (json, report);
+    json_object_object_add (json, "rows", dn_report_group_rows (report, INT64_MAX));
     put_own (json, report);
     dn_json_print (json);
     return DN_EXIT_DONE;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common.h"
-#include "output/grid.h"
+#include "output/rows.h"
 #include "report/page.h"
 #include "report/when.h"
 
@@ -23,12 +23,12 @@ static void add_name (struct dn_grid *grid, const char *name)
 
 static void add_number (struct dn_grid *grid, double value)
 {
-    dn_grid_add (grid, "%s", dn_report_number (value).text);
+    dn_grid_add (grid, "%s", dn_show_number (value).text);
 }
 
 static void add_share (struct dn_grid *grid, double share)
 {
-    dn_grid_add (grid, "%s", dn_report_share (share).text);
+    dn_grid_add (grid, "%s", dn_show_share (share).text);
 }
 
 static void print_head (const struct dn_report *report)
@@ -44,16 +44,27 @@ static void print_head (const struct dn_report *report)
                 modes,
                 dn_when_day (report->sums->first_s).text,
                 dn_when_day (report->sums->last_s).text);
-    printf ("%s finished jobs, ", dn_report_number ((double) all->seen).text);
-    printf ("%s had metadata, ", dn_report_number ((double) all->described).text);
-    printf ("dnnest changed %s, ", dn_report_number ((double) all->changed).text);
-    printf ("%s ran\n\n", dn_report_number ((double) all->ran).text);
+    printf ("%s finished jobs, ", dn_show_number ((double) all->seen).text);
+    printf ("%s had metadata, ", dn_show_number ((double) all->described).text);
+    printf ("dnnest changed %s, ", dn_show_number ((double) all->changed).text);
+    printf ("%s ran\n\n", dn_show_number ((double) all->ran).text);
 }
 
 /* Print a table, or write it into the page. */
 static int show (const struct dn_report *report, const struct dn_grid *grid)
 {
     return report->page ? dn_html_table (report->page, grid) : dn_grid_print (grid);
+}
+
+/* The same of rows, which are put. */
+static int show_rows (const struct dn_report *report,
+                      struct json_object *rows,
+                      const char *columns)
+{
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_rows_grid (rows, columns);
+
+    json_object_put (rows);
+    return show (report, &grid);
 }
 
 /* --- harm ------------------------------------------------------------------------- */
@@ -86,7 +97,7 @@ static void print_perhaps (const struct dn_harm *harm)
     if (harm->n_perhaps == 0)
         return;
     printf ("\nperhaps, too: %s failed;",
-            dn_report_number ((double) harm->n_perhaps).text);
+            dn_show_number ((double) harm->n_perhaps).text);
     for (int64_t i = 0; i < harm->n_perhaps && i < DN_REPORT_WIDE; i++) {
         const char *job = harm->jobs[harm->n_harmed + i].job;
 
@@ -117,7 +128,7 @@ int dn_report_harm_jobs (const struct dn_report *report)
     }
     if (harm->n_harmed > 0)
         printf ("\n%s harmed; 'dnnest status JOB' has the rest of each:\n",
-                dn_report_number ((double) harm->n_harmed).text);
+                dn_show_number ((double) harm->n_harmed).text);
     if (harm->n_harmed > 0 && dn_grid_print (&grid) != DN_EXIT_DONE)
         return DN_EXIT_BUG;
     if (harm->n_harmed > DN_REPORT_ROWS)
@@ -133,7 +144,7 @@ int dn_report_freed (const struct dn_report *report)
 
     printf ("\nGPU hours that others got beside changed jobs: %s%s\n",
             why ? "not known: " : "",
-            why ? why : dn_report_number (freed->gpu_hours).text);
+            why ? why : dn_show_number (freed->gpu_hours).text);
     if (!why && freed->n_jobs > 0)
         printf ("at least, by %" PRId64 " jobs beside %" PRId64 " changed\n",
                 freed->n_jobs,
@@ -172,7 +183,7 @@ static void print_events (const struct dn_report *report)
 
     if (all->measured > 0)
         printf ("energy: %s kWh used by the %" PRId64 " jobs whose energy is known\n",
-                dn_report_number (all->energy_kwh).text,
+                dn_show_number (all->energy_kwh).text,
                 all->measured);
     printf ("jobs killed at their users' own limit: %" PRId64 "\n", all->killed_user);
     printf ("limits extended: %" PRId64 " times, of %" PRId64
@@ -196,27 +207,20 @@ static void print_events (const struct dn_report *report)
 int dn_report_judged (const struct dn_report *report)
 {
     static const char *const names[] = {"without history", "with history", "all"};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (
-        "PREDICTED TIME|JOBS>|KNOWN OF>|MEDIAN ERROR>|WITHIN BOUND>|PROMISED>|"
-        "WITHIN 95 %>");
+    struct json_object *rows = json_object_new_array ();
 
     for (int i = 0; i < DN_N_SUMS_OF; i++) {
-        struct dn_sums_judged *judged = &report->sums->judged[i];
+        struct json_object *row = dn_json_append_object (rows);
 
-        dn_grid_add (&grid, "%s", names[i]);
-        add_number (&grid, (double) judged->predicted);
-        add_number (&grid, (double) judged->n);
-        add_share (&grid, dn_report_error (judged));
-        add_share (
-            &grid,
-            dn_report_ratio ((double) judged->within_bound, (double) judged->n_bound));
-        add_share (&grid,
-                   dn_report_ratio (judged->promised, (double) judged->n_promised));
-        add_share (
-            &grid,
-            dn_report_ratio ((double) judged->within_p95, (double) judged->n_p95));
+        dn_json_add_text (row, "of", names[i]);
+        dn_report_put_judged (row, &report->sums->judged[i]);
     }
-    return show (report, &grid);
+    return show_rows (report,
+                      rows,
+                      "PREDICTED TIME=of|JOBS>=jobs number|KNOWN OF>=known number|"
+                      "MEDIAN ERROR>=median_error share|"
+                      "WITHIN BOUND>=within_bound share|PROMISED>=promised share|"
+                      "WITHIN 95 %>=within_p95 share");
 }
 
 static void add_effect (struct dn_grid *grid,
@@ -236,9 +240,9 @@ static void add_effect (struct dn_grid *grid,
         dn_grid_add (grid,
                      "%s%s (%s to %s)",
                      sign,
-                     dn_report_number (effect->value / scale).text,
-                     dn_report_number (effect->low / scale).text,
-                     dn_report_number (effect->high / scale).text);
+                     dn_show_number (effect->value / scale).text,
+                     dn_show_number (effect->low / scale).text,
+                     dn_show_number (effect->high / scale).text);
     else
         dn_grid_add (grid, "too few jobs or applications");
     add_number (grid, (double) effect->n_clusters);
@@ -291,76 +295,52 @@ int dn_report_wasted (const struct dn_report *report, enum dn_waste waste)
     fprintf (report->page ? report->page : stdout,
              report->page ? "<p>%s: %s</p>\n" : "\n%s: %s\n",
              dn_report_waste (waste),
-             dn_report_number (all).text);
+             dn_show_number (all).text);
     return show (report, &grid);
 }
 
 int dn_report_idle (const struct dn_report *report)
 {
-    dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of ("APPLICATION|LAST JOB>|RUNS>|GPUS>|USED>|GPU HOURS IDLE>");
     int64_t n = dn_idle_end (&report->sums->idle);
 
     if (n == 0)
         return DN_EXIT_DONE;
-    if (report->names)
-        dn_grid_head (&grid, "USER");
-    for (int64_t i = 0; i < n && i < DN_REPORT_ROWS; i++) {
-        const struct dn_idle_app *app = &report->sums->idle.apps[i];
-
-        add_name (&grid, app->app);
-        add_name (&grid, app->job);
-        add_number (&grid, (double) app->runs);
-        add_number (&grid, (double) app->gpus);
-        add_number (&grid, (double) app->used);
-        add_number (&grid, app->gpu_hours);
-        if (report->names)
-            add_name (&grid, app->user);
-    }
     fprintf (report->page ? report->page : stdout,
              report->page ? "<p>%s: %" PRId64 "</p>\n" : "\n%s: %" PRId64 "\n",
              "applications that used fewer GPUs than their jobs had",
              n);
-    return show (report, &grid);
-}
-
-static void add_group (const struct dn_report *report,
-                       struct dn_grid *grid,
-                       const struct dn_sums_group *group)
-{
-    const struct dn_amount *gpu = &group->part.amounts[DN_MEASURE_GPU_HOURS];
-    bool is_user = report->sums->by == DN_GROUPED_BY_USER;
-
-    add_name (grid, dn_report_name (report, group, is_user).text);
-    add_number (grid, (double) group->part.seen);
-    add_number (grid, (double) group->part.changed);
-    add_number (grid, gpu->requested);
-    add_number (grid, gpu->granted);
-    add_number (grid, gpu->used);
-    add_number (grid, gpu->saved);
+#define IDLE                                                                           \
+    "APPLICATION=app name|LAST JOB>=last_job name|RUNS>=runs number|"                  \
+    "GPUS>=gpus number|USED>=gpus_used number|GPU HOURS IDLE>=gpu_hours number"
+    return show_rows (report,
+                      dn_report_idle_rows (report, DN_REPORT_ROWS),
+                      report->names ? IDLE "|USER=user name" : IDLE);
+#undef IDLE
 }
 
 int dn_report_groups (const struct dn_report *report)
 {
-    dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (dn_names_get (&dn_by_names, (int) report->sums->by));
-    struct dn_groups *groups = &report->sums->groups;
+    static const char columns[] =
+        "JOBS>=jobs number|CHANGED>=changed number|"
+        "GPU HOURS REQ.>=gpu_hours_requested number|GRANTED>=gpu_hours_granted number|"
+        "USED>=gpu_hours_used number|SAVED>=gpu_hours_saved number";
+    const struct dn_groups *groups = &report->sums->groups;
+    char text[sizeof (columns) + DN_NAME_MAX];
 
     if (report->sums->by == DN_GROUPED_BY_NONE || groups->n == 0)
         return DN_EXIT_DONE;
-    dn_grid_head (&grid, "JOBS>|CHANGED>|GPU HOURS REQ.>|GRANTED>|USED>|SAVED>");
-    dn_groups_sort (groups, dn_sums_part_gpu_hours, 0);
-    for (int64_t i = 1; i < groups->n && i <= DN_REPORT_ROWS; i++)
-        add_group (report, &grid, &groups->groups[i]);
-    if (groups->groups[0].part.seen > 0)
-        add_group (report, &grid, &groups->groups[0]);
     if (!report->page)
         printf ("\n");
     if (!report->page && groups->n - 1 > DN_REPORT_ROWS)
         printf ("the first %d of %" PRId64 ", by GPU hours requested:\n",
                 DN_REPORT_ROWS,
                 groups->n - 1);
-    return show (report, &grid);
+    snprintf (text,
+              sizeof (text),
+              "%s=name name|%s",
+              dn_names_get (&dn_by_names, (int) report->sums->by),
+              columns);
+    return show_rows (report, dn_report_group_rows (report, DN_REPORT_ROWS), text);
 }
 
 /* --- what to write next time ------------------------------------------------------ */
@@ -386,16 +366,16 @@ static void print_own (const struct dn_own_app *app)
         printf ("#SBATCH --cpus-per-gpu=%" PRId64 "  # at most %s of %" PRId64
                 " CPUs were busy\n",
                 (app->request_cpus + app->gpus - 1) / app->gpus,
-                dn_report_number (app->busy_cpus).text,
+                dn_show_number (app->busy_cpus).text,
                 app->cpus);
     else if (app->request_cpus > 0)
         printf ("# at most %s of %" PRId64 " CPUs were busy: request %" PRId64 "\n",
-                dn_report_number (app->busy_cpus).text,
+                dn_show_number (app->busy_cpus).text,
                 app->cpus,
                 app->request_cpus);
     if (app->busy_gpus < 0.3)
         printf ("# the GPUs were busy %s of the time\n",
-                dn_report_share (app->busy_gpus).text);
+                dn_show_share (app->busy_gpus).text);
 }
 
 static void print_apps (const struct dn_report *report)
