@@ -137,3 +137,63 @@ bool dn_standing_is_admitted (const struct dn_standing *standing)
                partition->allow_accounts, partition->deny_accounts, standing->account)
            && admits (partition->allow_qos, partition->deny_qos, standing->qos);
 }
+
+static const struct dn_partition *default_partition (const struct dn_cluster *cluster)
+{
+    for (int64_t i = 0; i < cluster->n_partitions; i++)
+        if (cluster->partitions[i].is_default)
+            return &cluster->partitions[i];
+    return NULL;
+}
+
+/* A partition that stands for all those that the job names: each has the same default
+ * memory. NULL: they differ, or one is not known.
+ */
+static const struct dn_partition *common_partition (const struct dn_cluster *cluster,
+                                                    const struct dn_job *job)
+{
+    const struct dn_partition *first = NULL;
+    struct dn_span rest = {job->partition, 0};
+
+    if (!job->partition)
+        return default_partition (cluster);
+    rest.len = strnlen (job->partition, DN_PARTITIONS_TEXT_MAX);
+    for (int i = 0; i < DN_PARTITIONS_MAX && rest.text; i++) {
+        char name[DN_NAME_MAX];
+        struct dn_span piece = dn_span_trim (dn_span_cut (&rest, ","));
+        const struct dn_partition *next =
+            dn_span_copy (piece, name, sizeof (name), "partition", NULL) < 0
+                ? NULL
+                : dn_cluster_partition (cluster, name);
+
+        if (!next || (first && !dn_partitions_same_memory (first, next)))
+            return NULL;
+        first = next;
+    }
+    return rest.text ? NULL : first;
+}
+
+void dn_standing_add_defaults (const struct dn_cluster *cluster, struct dn_job *job)
+{
+    const struct dn_partition *partition = common_partition (cluster, job);
+
+    if (cluster->n_partitions == 0)
+        return;
+    if (!job->partition && partition)
+        job->partition = partition->name;
+    if (!job->memory_default)
+        return;
+    if (!partition) {
+        job->memory_open = true;
+    } else if (partition->def_mem_per_gpu_mb > 0) {
+        job->default_mem_per_gpu_mb = partition->def_mem_per_gpu_mb;
+        job->memory_open = false;
+    } else if (partition->def_mem_per_cpu_mb > 0) {
+        job->default_mem_per_cpu_mb = partition->def_mem_per_cpu_mb;
+        job->memory_open = false;
+    } else if (partition->def_mem_per_node_mb > 0) {
+        job->default_mem_per_cpu_mb = DN_UNSET;
+        job->mem_per_node_mb = partition->def_mem_per_node_mb;
+        job->memory_open = false;
+    }
+}

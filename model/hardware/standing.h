@@ -36,4 +36,10 @@ const struct dn_limited *dn_standing_parent (const struct dn_cluster *cluster,
  */
 bool dn_standing_is_admitted (const struct dn_standing *standing);
 
+/* Add what Slurm will add to the job, by the partitions that it names: the name of the
+ * default partition, and memory where none was requested. Where they have no default of
+ * their own the cluster's holds, which the job has already.
+ */
+void dn_standing_add_defaults (const struct dn_cluster *cluster, struct dn_job *job);
+
 #endif

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/limits.h"
+
 static const char word[] = "DNNEST";
 
 #define WORD_LEN (sizeof (word) - 1)
@@ -87,4 +89,28 @@ struct dn_span dn_mark_text (const struct dn_marks *marks,
                              const struct dn_script_mark *mark)
 {
     return (struct dn_span){marks->script + mark->at, mark->len};
+}
+
+/* Capital letters differ from others in one bit. */
+bool dn_marks_may_be (const char *script)
+{
+    static const char mark[] = "dnnest";
+    const size_t len = sizeof (mark) - 1;
+    size_t left = script ? strnlen (script, DN_SCRIPT_HEAD_MAX) : 0;
+    const char *at = script;
+    const char *found;
+    size_t n;
+
+    while (left > 0 && (found = memchr (at, '#', left))) {
+        left -= (size_t) (found + 1 - at);
+        for (at = found + 1; left > 0 && (*at == ' ' || *at == '\t'); at++)
+            left--;
+        if (left < len)
+            return false;
+        for (n = 0; n < len && (at[n] | 0x20) == mark[n]; n++)
+            ;
+        if (n == len)
+            return true;
+    }
+    return false;
 }

@@ -33,6 +33,11 @@ struct dn_marks {
     struct dn_script_mark list[DN_MARKS_MAX];
 };
 
+/* A fast search for the first "#DNNEST", "#dnnest" or "# DNNEST" in the head of a
+ * script (NULL: none), which is read later, if there is one.
+ */
+bool dn_marks_may_be (const char *script);
+
 struct dn_span dn_mark_text (const struct dn_marks *marks,
                              const struct dn_script_mark *mark);
 
