@@ -2,9 +2,11 @@
  *
  * Copies the source of a page from stdin to stdout. A block of it that begins with a
  * line "@KEYS GROUP", "@RULES", "@SITE KEY...", "@GPU" or "@POLICY" and ends with a
- * line
- * "@" becomes an entry for each of these keys: its values, and the help of its table. A
- * paragraph "*KEY*: TEXT" in the block is added to the entry of that key. "@STRICTER"
+ * line "@" becomes an entry for each of these keys: its values, and the help of its
+ * table. A paragraph "*KEY*: TEXT" in the block is added to the entry of that key. A
+ * block "@OPTIONS PROGRAM COMMAND" has such a paragraph for each option of a command,
+ * "*--NAME*: TEXT", which becomes its entry: with its letter and what it takes, as its
+ * help says; without a text it has that of the next option. "@STRICTER"
  * alone becomes the rows of the table of the stricter values. "@MESSAGES USER"
  * (WARNING, LOG, DAEMON, FAILURE) and "@" become the messages of base/messages.inc to
  * these.
@@ -15,9 +17,11 @@
 #include "policy/rules.h"
 #include "policy/scope.h"
 #include "rewrite/rewrite.h"
+#include "process/child.h"
 #include "site.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -257,10 +261,83 @@ static void print_messages (const char *to)
     }
 }
 
+/* --- options --------------------------------------------------------------------- */
+
+/* Of "  -o, --out=FILE  ..." in the help: "*-o*, *--out*=_FILE_". False: it has no such
+ * option.
+ */
+static bool print_option (const char *help, const char *name)
+{
+    char mark[LINE_BYTES];
+    const char *at;
+    int len;
+
+    snprintf (mark, sizeof (mark), "--%s", name);
+    for (at = help; (at = strstr (at, mark)); at++)
+        if (strchr (" =[\n", at[strlen (mark)]) && at - help > 7 && at[-7] == '\n')
+            break;
+    if (!at)
+        return false;
+    if (at[-4] == '-')
+        printf ("*-%c*, ", at[-3]);
+    printf ("*%s*", mark);
+    at += strlen (mark);
+    len = (int) strcspn (at, " \n");
+    if (strncmp (at, "=KEY=VALUE", 10) == 0)
+        printf ("=_KEY_=_VALUE_");
+    else if (*at == '[')
+        printf ("[=_%.*s_]", len - 3, at + 2);
+    else if (*at == '=')
+        printf ("=_%.*s_", len - 1, at + 1);
+    printf ("\n");
+    return true;
+}
+
+/* 'what' is "PROGRAM COMMAND". The programs are in the folder above that of this one.
+ */
+static int print_options (const char *self, char *what, char *notes)
+{
+    const char *slash = strrchr (self, '/');
+    char *command = what + strcspn (what, " ");
+    char program[PATH_MAX];
+    char *argv[] = {program, command + 1, (char *) "--help", NULL};
+    dn_cleanup (dn_free_ptr) char *help = NULL;
+    struct dn_err err = {0};
+
+    *command = '\0';
+    snprintf (program,
+              sizeof (program),
+              "%.*s/../%s",
+              slash ? (int) (slash - self) : 1,
+              slash ? self : ".",
+              what);
+    help = dn_child_output (argv, false, &err);
+    if (!help) {
+        fprintf (stderr, "page_rows: %s\n", err.text);
+        return 1;
+    }
+    for (char *at = notes; (at = strstr (at, "\n*--"));) {
+        const char *text = at + 4 + strcspn (at + 4, "*") + 2;
+
+        at[1] = '!'; /* used */
+        at += 4;
+        at[strcspn (at, "*")] = '\0';
+        if (!print_option (help, at)) {
+            fprintf (stderr, "page_rows: %s has no --%s\n", argv[1], at);
+            return 1;
+        }
+        if (*text == ' ')
+            printf ("\t%.*s\n", (int) (note_end (text + 1) - text - 1), text + 1);
+        printf ("\n");
+        at += strlen (at) + 1;
+    }
+    return 0;
+}
+
 /* --- blocks ---------------------------------------------------------------------- */
 
 /* 'block' is its first line without the "@" and the newline. */
-static int print_block (char *block, char *notes)
+static int print_block (const char *self, char *block, char *notes)
 {
     int n;
     const struct dn_gpu_key *gpu = dn_gpu_keys (&n);
@@ -270,6 +347,8 @@ static int print_block (char *block, char *notes)
         print_spec_keys (block + 5, notes);
     else if (strncmp (block, "MESSAGES ", 9) == 0)
         print_messages (block + 9);
+    else if (strncmp (block, "OPTIONS ", 8) == 0)
+        return print_options (self, block + 8, notes);
     else if (strcmp (block, "RULES") == 0)
         print_rules (notes);
     else if (strncmp (block, "SITE ", 5) == 0)
@@ -295,20 +374,20 @@ static bool begins_block (const char *line)
     return line[0] == '@' && isupper ((unsigned char) line[1]) && !strstr (line, "@\n");
 }
 
-int main (void)
+int main (int argc, char **argv)
 {
     static char notes[NOTES_BYTES];
     char block[LINE_BYTES] = "";
     char line[LINE_BYTES];
     size_t len = 0;
-    int failed = 0;
+    int failed = argc != 1;
 
     while (fgets (line, sizeof (line), stdin)) {
         if (strcmp (line, "@STRICTER\n") == 0)
             print_stricter ();
         else if (strcmp (line, "@\n") == 0) {
             notes[len > 0 ? len - 1 : 0] = '\0';
-            failed |= print_block (block + 1, notes);
+            failed |= print_block (argv[0], block + 1, notes);
             block[0] = '\0';
         } else if (begins_block (line)) {
             memcpy (block, line, sizeof (block));
