@@ -134,6 +134,22 @@ TEST ("bad metadata leaves the job and is reported once")
     }
 }
 
+TEST ("every warning is a line of the message")
+{
+    job_desc_msg_t *desc;
+    char *message;
+
+    start_plugin (ENFORCE);
+    desc = a_job (RESNET ",gpus=2");
+    desc->time_limit = 10;
+    message = submit (desc);
+    assert_contains (message,
+                     "dnnest: warning: -t 00:10:00 is shorter than the likely ");
+    assert_contains (message,
+                     "\ndnnest: warning: metadata says 2 GPUs, 4 were requested");
+    slurm_text_free (&message);
+}
+
 TEST ("long texts are bounded")
 {
     const size_t size = 4 * 1024 * 1024;
