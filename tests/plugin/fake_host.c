@@ -344,6 +344,9 @@ TEST ("a bundle bounds the time, and a broken one does not replace it")
                          "bundle: step.trees: 2 bytes, the manifest says");
         assert_contains (stand_in_error, "the model bundle in use is kept");
     }
+    write_conf ("Mode=observe\n" GPU_LINES); /* the rest of the site may change */
+    reconfigure ();
+    assert_int_equal (limit_given (), 1440);
     stop_plugin ();
     remove_bundle ();
 }
