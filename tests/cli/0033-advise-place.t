@@ -1,6 +1,8 @@
 #!/bin/bash
 # 0033-advise-place.t - GPU types by partition or feature, and numbers of GPUs that differ
 #
+# Which types a job may have is tested by tests/unit/hardware.c and tests/unit/open.c.
+#
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 . "$(dirname "$0")/lib.sh"
@@ -69,23 +71,6 @@ stays() {
         and d['decision']['features'] is None
         and any('''$reason''' in r for r in d['reasons'])" advise "$@"
 }
-stays 'a constraint with alternatives keeps the GPU type' \
-    'more than names' "${job[@]}" -C 'hopper|hopper2' -G 4
-stays 'a list of partitions keeps the GPU type' \
-    'several partitions' "${job[@]}" -p dear,cheap -G 4
-stays 'another feature of the constraint keeps the GPU type' \
-    "not hwin: 'big' of the constraint" \
-    "${job[@]}" -C 'hopper&big' -G 4
-stays 'partition and feature of different types keep the GPU type' \
-    'two GPU types, a100 and h100' \
-    "${job[@]}" -p dear -C hopper -G 4
-stays 'a time limit above the MaxTime of the other partition keeps the GPU type' \
-    'above the MaxTime' \
-    "${job[@]}" -p dear -G 4 -t 2-0:01
-stays 'a job without a time limit keeps the GPU type' 'no time limit was requested' \
-    "${moving[@]}" --comment="dnnest:$short" --mem=8G -p dear -G 4
-stays 'a job without a memory request keeps the GPU type' 'no memory was requested' \
-    "${moving[@]}" --comment="dnnest:$short" -t 1-0 --def-mem-per-cpu=1G -p dear -G 4
 stays '--batch keeps the GPU type' '--batch' "${job[@]}" -C 'hopper&ib' --batch=hopper -G 4
 
 gives 'config shows how jobs ask for a type' 0 \
@@ -99,14 +84,9 @@ fewer='{"kind": "metadata", "text": "metadata says 2 GPUs, 4 were requested; 2 w
 json 'with a change a warning states that the metadata name fewer GPUs' \
     'd["decision"]["verdict"] == "change" and d["warnings"] == ['"$fewer"']' \
     advise --comment="dnnest:$short,gpus=2" -t 1-0 -C hopper -G 4 -N 1
-json 'without a change a warning states that the metadata name fewer GPUs' \
-    'd["message"] is None and d["warnings"][1:] == ['"$fewer"']' \
-    advise --set=GpuType=keep --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4 -N 1
 gives 'the warnings are the lines that the user would see, the most serious first' 0 \
     $'^dnnest: warning: -t 00:01:00 is shorter than the likely 0h0[0-9]m\ndnnest: warning: metadata says 2 GPUs, 4 were requested; 2 would suffice\nverdict: keep' \
     advise --set=GpuType=keep --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4 -N 1
-gives 'Message=never keeps the warnings from the user' 0 '^verdict: keep' \
-    advise --set=Message=never --set=GpuType=keep --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4 -N 1
 json 'a request that leaves the number of GPUs open is kept' \
     'd["decision"]["verdict"] == "keep"
      and "time: kept, the number of GPUs is unknown (gpus=)" in d["reasons"]' \
@@ -114,43 +94,6 @@ json 'a request that leaves the number of GPUs open is kept' \
 json 'a request that leaves the number of GPUs open changes when the metadata name it' \
     'd["decision"]["time_limit_s"] is not None' \
     advise --comment="dnnest:$short,gpus=2" -t 1-0 -C hopper --gpus-per-socket=2
-
-# --- open to other types ---------------------------------------------------------------
-
-job=(--comment="dnnest:$short" -t 1-0 --mem=8G -N 1)
-seen=(--snapshot="$work/idle" "${job[@]}")
-json 'a job in the partition of a type is open to the other partition' \
-    'd["decision"]["gpu"] is None and d["decision"]["partition"] is None
-     and d["record"]["open"] == [{"gpu": "a100", "partition": "dear", "slow": 100},
-                                 {"gpu": "twin", "partition": "cheap", "slow": 100}]' \
-    advise "${seen[@]}" -p dear -G 4
-json 'a job with the feature of a type is open to the other feature' \
-    'd["decision"]["features"] is None
-     and [t["features"] for t in d["record"]["open"]] == ["ib&hopper", "ib&hopper2"]' \
-    advise "${seen[@]}" -C 'ib&hopper' -G 4
-json 'a typed request gets the feature of its type' \
-    '{"field": "tres_per_job", "old": "gres:gpu:h100:4", "new": "gres:gpu:4"} in d["edits"]
-     and {"field": "features", "old": None, "new": "hopper"} in d["edits"]
-     and "gpu h100:4 -> h100 or hwin, whichever can start it first (at most 1.0x the time)"
-     in d["message"] and "either" not in d["record"]' \
-    advise "${seen[@]}" --slurm=22.05 -p gpu -G h100:4
-json 'a constraint of another feature stays beside it' \
-    'd["decision"]["features"] == "ib&hopper"' advise "${seen[@]}" -p gpu -C ib -G h100:4
-json 'without a snapshot the constraint has both features, and the own type is preferred' \
-    '{"field": "features", "old": None, "new": "hopper|hopper2"} in d["edits"]
-     and {"field": "prefer", "old": None, "new": "hopper"} in d["edits"]
-     and d["record"]["either"] == 1' advise "${job[@]}" -p gpu -G h100:4
-json 'without a snapshot several nodes are all of one type' \
-    'd["decision"]["features"] == "[hopper|hopper2]"' \
-    advise "${job[@]}" -p gpu -N 2 --gpus-per-node=h100:4
-stays 'without a snapshot a constraint of another feature keeps the GPU type' \
-    'gpu: kept, without dnnestd only a type' "${job[@]}" -p gpu -C ib -G h100:4
-stays 'Steer=no keeps the GPU type' 'gpu: kept' --set=Steer=no "${seen[@]}" -p gpu -G h100:4
-json 'Steer=cheaper opens a type to those of no higher Cost' \
-    '"open" not in d["record"]' advise --set=Steer=cheaper "${seen[@]}" -p gpu -G hwin:4
-sed 's/hopper2/hopper3/' "$work/idle" >"$work/renamed"
-stays 'a feature that no node has is not requested' 'no feature or partition of their own' \
-    --snapshot="$work/renamed" "${job[@]}" -p gpu -G hwin:4
 
 # --- slices (MIG) ------------------------------------------------------------------------
 
