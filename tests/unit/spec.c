@@ -342,7 +342,17 @@ TEST ("a wrong word is named, and a mistyped one gets a suggestion")
         {"batch", "batch: no value, expected batch=VALUE"},
         {"batch=1,batch=2", "batch: given twice, expected once"},
         {"model=../../x", "model: '../../x' is not a name"},
+        {"model=r\033[31m", "model: 'r?[31m' is not a name"},
+        {"model=a\nb", "model: 'a?b' is not a name"},
+        {"model=a'b", "model: 'a?b' is not a name"},
+        {"dataset=\xff", "dataset: '?' is not a name"},
+        {"mod\xe2\x82=x", "unknown key 'mod"},
+        {"batch=4.5", "batch: '4.5' is not a whole number, expected 1.."},
+        {"epochs=nan", "epochs: 'nan' is not a number, expected 0.001"},
+        {"epochs=-1", "epochs: -1 out of range 0.001.."},
+        {"epochs=1e30", "epochs: 1e30 out of range 0.001.."},
         {"image=1x2x3x4", "more than three sizes"},
+        {"image=224x", "image: "},
         {"image=0", "image: 0 out of range 1..65536"},
         {"deadline=soon", "deadline: 'soon' is not a time"},
         {"deadline=0", "deadline: 0 out of range"},
@@ -364,6 +374,10 @@ TEST ("a wrong word is named, and a mistyped one gets a suggestion")
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
         assert_error (read_text (cases[i][0], &spec, &unit_err), cases[i][1]);
+    assert_error (
+        read_text (unit_text ("model=%s", unit_repeat ("a", 300)), &spec, &unit_err),
+        unit_text ("model: '%s...' is longer than 63 characters",
+                   unit_repeat ("a", 40)));
     assert_int_equal (read_text ("qqq=3", &spec, &unit_err), -1);
     assert_null (strstr (unit_err.text, "did you mean"));
 }
