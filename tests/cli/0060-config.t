@@ -54,31 +54,18 @@ wrong() {
     conf "$text"
     refuses "$title" 3 "$work/new.conf: $regex" config --check "$work/new.conf"
 }
+# tests/plugin/faults.c has wrong values of every key.
 wrong 'an unknown key is named with file and line' 'Mode=advise\n\nTimeMargn=0.2\n' \
     "line 3: unknown key 'TimeMargn'"
 wrong 'a mistyped key of a rule has a suggestion' 'TimeMargn=0.2' \
     "line 1: unknown key 'TimeMargn'; did you mean TimeMargin\?"
 wrong 'a mistyped key of the site has a suggestion' 'StatDir=/x' \
     "line 1: unknown key 'StatDir'; did you mean StateDir\?"
-wrong 'an unknown word is named with the known words' 'Mode=wild\n' \
-    "line 1: Mode: 'wild' is unknown, expected one of observe advise enforce"
-wrong 'a number out of range is named with the range' '\nTimeQuantile=1.5' \
-    'line 2: TimeQuantile: 1.5 out of range 0.5..0.9999'
-wrong 'a value that is no number is named' \
-    'TimeMargin=much' "line 1: TimeMargin: 'much' is not a number"
-wrong 'a time out of range is named' 'TimeMin=0:10' 'line 1: TimeMin: .* out of range'
-wrong 'a line that is no pair is named' 'Mode\n' "line 1: 'Mode' is not of the form Key=Value"
 wrong 'an open quote is named' 'Mode="advise\n' 'line 1: a quote is not closed'
 wrong 'an unknown key of a Gpu line is named' 'Gpu Type=a Devise=b' \
     "line 1: unknown key 'Devise' of a Gpu line; did you mean Device\?"
 wrong 'a mistyped device of a Gpu line has a suggestion' 'Gpu Type=a Device=t4_16g' \
     "line 1: Device: 't4_16g' is not in the hardware catalogue; did you mean t4_16gb\?"
-wrong 'a relative path is an error' 'DataDir=hardware' \
-    "line 1: DataDir: 'hardware' is not an absolute path"
-wrong 'a path that is too long is an error' "DecisionLog=/$(printf 'x%.0s' {1..600})" \
-    'line 1: DecisionLog: .* is longer than 511 characters'
-wrong 'a carbon intensity above that of any fuel is an error' 'Mode=advise Carbon=2001' \
-    'line 1: Carbon: 2001 out of range 0..2000'
 conf 'carbon=400.5 KeepJobs=7'
 json 'the numbers of the site are read' \
     '[s["value"] for s in d["site"] if s["key"] in ("Carbon", "KeepJobs")] == [7, 400.5]' config --conf "$work/new.conf"

@@ -154,35 +154,14 @@ json 'with 24.11 and a soft limit TimeLimit=time_min sets the minimum time' \
      and {"field": "time_min", "old": None, "new": 30} in d["edits"]
      and not [e for e in d["edits"] if e["field"] == "time_limit"]' \
     advise --conf "$work/new.conf" --slurm=24.11 "${job[@]}"
-json 'before 24.11 TimeLimit=time_min keeps the time' \
-    'd["decision"]["time_min_s"] is None and d["decision"]["time_limit_s"] is None' \
-    advise --conf "$work/new.conf" --slurm=24.05 "${job[@]}"
-json 'TimeLimit=time_min sets the minimum time of a job array' 'd["decision"]["time_min_s"] == 1800' \
-    advise --conf "$work/new.conf" --slurm=24.11 --array=1-4 "${job[@]}"
-conf Mode=enforce EvidenceTime=words
-json 'TimeLimit=auto is time_min with 24.11 and a soft limit' \
-    'd["decision"]["time_min_s"] == 1800 and d["decision"]["time_limit_s"] is None
-     and d["decision"]["time_quantile"] == 0.99 and d["record"]["pred"]["bound_bp"] == 9900
-     and "planned as 00:30:00 of 1-00:00:00" in d["message"]' \
-    advise --conf "$work/new.conf" --slurm=24.11 "${job[@]}"
-auto_is_limit='d["decision"]["time_min_s"] is None and d["decision"]["time_limit_s"] == 1800
-     and d["decision"]["time_quantile"] == 0.99 and d["decision"]["time_extended"] is False'
-json 'TimeLimit=auto is limit before 24.11' "$auto_is_limit" \
-    advise --conf "$work/new.conf" --slurm=24.05 "${job[@]}"
-slurm_conf 'SchedulerParameters=bf_interval=2'
-json 'TimeLimit=auto is limit without a soft limit' "$auto_is_limit" \
-    advise --conf "$work/new.conf" --slurm=24.11 "${job[@]}"
-rule 'config shows it as it is written' TimeLimit auto default
-conf Mode=enforce
-json 'a description alone lowers no limit where nothing extends it' \
-    'd["decision"]["time_limit_s"] is None
-     and any("EvidenceTime takes 2 finished runs" in r for r in d["reasons"])' \
-    advise --conf "$work/new.conf" --slurm=24.11 "${job[@]}"
+# tests/unit/extend.c and tests/unit/site.c have what auto is.
 
 # advises TITLE VERSION REGEX: of the check of a right file
 advises() {
     gives "$1" 0 "$3" config --check --slurm="$2" "$work/new.conf"
 }
+conf Mode=enforce
+slurm_conf 'SchedulerParameters=bf_interval=2'
 parameter='SchedulerParameters=time_min_as_soft_limit in slurm.conf lets Slurm plan'
 advises 'the parameter is recommended from 24.11 on' 24.11 "new.conf: ok"$'\n'"advice: $parameter"
 advises 'before 24.11 a guard is recommended' 24.05 'advice: no guard is alive: while dnnestd runs'
@@ -213,21 +192,9 @@ rm "$work/slurm.conf"
 
 # --- the dry run ---------------------------------------------------------------------
 
-conf Mode=enforce 'Policy Partition=debug Mode=observe' 'Policy Account=course ControlGroup=100' \
-    'Policy QOS=all OptIn=all' "Policy User=$uid MaxSlowdown=2.5"
+conf Mode=enforce 'Policy Partition=debug Mode=observe' "Policy User=$uid MaxSlowdown=2.5"
 json 'advise has the rules of the job' 'd["decision"]["mode"] == "observe" and d["message"] is None' \
     advise --conf "$work/new.conf" -p debug "${job[@]}"
-json 'a job of the control group is unchanged and recorded' \
-    'd["decision"]["verdict"] == "control" and d["record"]["verdict"] == "control"
-     and d["record"]["set"]["gpu"] == "twin" and d["message"] is None
-     and [e["field"] for e in d["edits"]] == ["admin_comment"]' \
-    advise --conf "$work/new.conf" -A course "${moving[@]}" "${job[@]}"
-json 'with OptIn=all a job without metadata is recorded' \
-    'd["metadata"] == "none" and d["decision"]["verdict"] == "abstain"
-     and d["record"]["why"] == ["no_metadata"]' \
-    advise --conf "$work/new.conf" -q all -G a100:1
-json 'with OptIn=all a job that opts out is not recorded' 'd["record"] is None' \
-    advise --conf "$work/new.conf" -q all -G a100:1 --comment=dnnest:off
 for deadline in now+10minutes now+10minute now+600 "$(date -d '+10 min' +%FT%T)"; do
     json "a move keeps --deadline=$deadline" \
         'd["decision"]["gpu"] is None and any("might not meet the deadline" in r for r in d["reasons"])' \
