@@ -311,12 +311,11 @@ static void free_batches (struct batches *batches)
 
 /* --- showing --------------------------------------------------------------------- */
 
-static void add_point (struct json_object *points,
+static void add_point (struct json_object *json,
                        int64_t size,
                        const struct batch_point *point)
 {
     const struct dn_estimate *e = &point->estimate;
-    struct json_object *json = dn_json_append_object (points);
     bool known = e->supported;
 
     dn_json_add_count (json, "batch", size);
@@ -349,46 +348,37 @@ static void add_batches_json (struct json_object *to, const struct batches *batc
             json, "knee", row->knee < 0 ? -1 : batches->sizes.list[row->knee]);
         points = dn_json_add_array (json, "points");
         for (int p = 0; p < batches->sizes.n; p++)
-            add_point (points, batches->sizes.list[p], &row->points[p]);
+            add_point (dn_json_append_object (points),
+                       batches->sizes.list[p],
+                       &row->points[p]);
     }
 }
 
-static void add_knee (struct dn_grid *grid,
-                      const struct batches *batches,
-                      const struct batch_row *row)
-{
-    const struct batch_point *point = &row->points[row->knee < 0 ? 0 : row->knee];
-    const struct dn_estimate *e = &point->estimate;
-
-    dn_grid_add (grid, "%s", row->gpu->name);
-    if (e->supported)
-        dn_grid_add (
-            grid, "%s", dn_show_largest (row->largest, row->may_hold_one).text);
-    else
-        dn_grid_add (grid, "unsupported");
-    if (row->knee < 0) {
-        for (int i = 2; i < grid->n_columns; i++)
-            dn_grid_add (grid, "-");
-        return;
-    }
-    dn_grid_count (grid, batches->sizes.list[row->knee]);
-    dn_grid_add (grid, "%s", dn_show_real (e->samples_per_s, 1).text);
-    dn_grid_add (grid, "%s", dn_show_real (e->step_s.p50 * 1000, 1).text);
-    dn_grid_add (grid, "%s", dn_show_bytes (e->gpu_mem.p50).text);
-    dn_grid_add (grid, "%s", dn_show_time (e->train_s.p50).text);
-    dn_grid_add (grid, "%s", dn_show_time (dn_shown_upper (e->train_s)).text);
-    dn_grid_add (grid, "%s", dn_show_real (point->cost, 2).text);
-}
-
+/* The devices at their knees. */
 static int print_knees (const struct batches *batches)
 {
-    dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of ("GPU|MAX BATCH>|KNEE>|SAMPLES/s>|STEP ms>|GPU MEMORY>|TIME likely>|"
-                    "TIME p95>|COST>");
+    struct json_object *rows = json_object_new_array ();
 
-    for (int i = 0; i < batches->n_rows; i++)
-        add_knee (&grid, batches, &batches->rows[i]);
-    return dn_grid_print (&grid);
+    for (int i = 0; i < batches->n_rows; i++) {
+        const struct batch_row *row = &batches->rows[i];
+        struct json_object *json = dn_json_append_object (rows);
+        bool known = row->points[0].estimate.supported;
+
+        dn_json_add_text (json, "gpu", row->gpu->name);
+        dn_json_add_text (json,
+                          "largest",
+                          known ? dn_show_largest (row->largest, row->may_hold_one).text
+                                : "unsupported");
+        if (row->knee >= 0)
+            add_point (json, batches->sizes.list[row->knee], &row->points[row->knee]);
+    }
+    return dn_rows_print (rows,
+                          "GPU=gpu|MAX BATCH>=largest|KNEE>=batch|"
+                          "SAMPLES/s>=samples_per_s .1|STEP ms>=step_ms.p50 .1|"
+                          "GPU MEMORY>=gpu_mem_bytes.p50 memory|"
+                          "TIME likely>=train_s.p50 time|TIME p95>=train_s.p95 time|"
+                          "COST>=cost .2",
+                          NULL);
 }
 
 /* The quantity of a table. Memory is also shown for sizes that do not fit. */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Every whole number up to this one is exact in a double. Numbers from a million on are
- * printed without a fraction. */
+ * printed without a fraction; tables of rows show them with it. */
 #define WHOLE_MAX 9007199254740992.0
 #define WHOLE_MIN 1e6
 
@@ -20,11 +20,12 @@ struct json_object *dn_json_real (double value)
 
     if (!isfinite (value))
         return NULL;
-    if (fabs (value) >= WHOLE_MIN)
-        value = round (value);
     if (value == floor (value) && fabs (value) <= WHOLE_MAX)
         return json_object_new_int64 ((int64_t) value);
-    snprintf (text, sizeof (text), "%.10g", value);
+    if (fabs (value) >= WHOLE_MIN)
+        snprintf (text, sizeof (text), "%.0f", round (value));
+    else
+        snprintf (text, sizeof (text), "%.10g", value);
     return json_object_new_double_s (value, text);
 }
 
