@@ -22,7 +22,7 @@ struct json_object *dn_json_real (double value)
         return NULL;
     if (value == floor (value) && fabs (value) <= WHOLE_MAX)
         return json_object_new_int64 ((int64_t) value);
-    if (fabs (value) >= WHOLE_MIN)
+    if (fabs (value) >= WHOLE_MIN && value != floor (value))
         snprintf (text, sizeof (text), "%.0f", round (value));
     else
         snprintf (text, sizeof (text), "%.10g", value);
