@@ -1,5 +1,5 @@
 #!/bin/bash
-# traces.t - the plugin's records, log and counters
+# traces.t - the plugin's records, log and counters, and a changed dnnest.conf
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
@@ -12,13 +12,17 @@ if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi
 readonly JOB=dnnest:$LIVE_KEYS
 readonly A100=(--gres=gpu:a100:4 -c 80 -t 1-0)
 decisions=$dir/trace/decisions.jsonl
-# The time to write a line on a slow machine; usually a second or two.
+# The time to write a line or to find a change on a slow machine; usually a few seconds.
 readonly FIND_S=60
 
 # --- helpers -------------------------------------------------------------------------
 
 write_conf() {
     live_conf "$LIVE_MOVES" "DecisionLog=$decisions" "Counters=$dir/trace/dnnest.prom" "$@"
+}
+
+has_logged() {
+    logged | grep -q -- "$1"
 }
 
 # The lines of a decision log as Python sees them: lines PATH EXPRESSION-ON-d
@@ -181,6 +185,23 @@ has_limit() {
     [[ $(sacct -n -X -P -j "$job" -o Timelimit) = "$limit" ]]
 }
 ok 'slurmdbd has the limit that the job ran under' cluster_until 180 has_limit
+
+# --- a changed dnnest.conf -----------------------------------------------------------
+
+# The mode that the next job's record names.
+mode_is() {
+    held "${A100[@]}" --comment="$JOB"
+    [[ $(cluster_job_field "$job" AdminComment) = *"\"mode\":\"$1\""* ]]
+}
+write_conf Mode=observe
+ok 'a changed dnnest.conf is in force without a reconfiguration' cluster_until "$FIND_S" mode_is observe
+mark
+write_conf Mode=sideways
+ok 'a broken dnnest.conf is named' \
+    cluster_until "$FIND_S" has_logged 'sideways.*the configuration in use is kept'
+ok 'a broken dnnest.conf leaves the old one in force' mode_is observe
+write_conf Mode=enforce
+ok 'a repaired dnnest.conf is in force' cluster_until "$FIND_S" mode_is enforce
 
 # --- counters ------------------------------------------------------------------------
 
