@@ -412,8 +412,14 @@ static int put (struct call *call, const struct dn_options *given)
     if (spec[0] == '\0')
         snprintf (spec, sizeof (spec), "%s", call->recorded);
     if (spec[0] == '\0' && d->sidecar.layers.n == 0 && d->capture.time_s <= 0) {
-        dn_complain (
-            "it has described nothing: did it run with dnnest:auto, in Python?");
+        if (call->argv)
+            dn_complain (
+                "%s has described nothing: is it in Python, and does it train?",
+                dn_quote (call->argv[0], strlen (call->argv[0])).text);
+        else
+            dn_complain (
+                "job %s has described nothing: did it run with dnnest:auto, in Python?",
+                dn_quote (call->shown, strlen (call->shown)).text);
         return DN_EXIT_ABSTAINED;
     }
     if (spec[0] == '\0')
@@ -543,7 +549,8 @@ static int describe_job (struct call *call, const char *given)
                         &err);
     if (call->dir
         && dn_described_read (call->dir, call->job, call->owner, &call->described, &err)
-               == 0)
+               == 0
+        && call->described.capture.time_s > 0)
         return DN_EXIT_DONE;
     if (find_captured (call) || call->recorded[0] != '\0')
         return DN_EXIT_DONE;

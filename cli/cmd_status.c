@@ -719,6 +719,12 @@ static int run (struct dn_options *given)
         return given->exit_code;
     if (call.db && given->n_args == 0)
         return dn_options_misuse (given, "--db needs a JOBID");
+    if (given->n_args == 1 && !dn_is_job_number (given->args[0]))
+        return dn_options_misuse (
+            given,
+            "JOBID: '%s' is not the number of a job, expected "
+            "one such as 12 or 12_3",
+            dn_quote (given->args[0], strlen (given->args[0])).text);
     if (!dn_options_site (given, NULL))
         return given->exit_code;
     if (given->n_args == 1)

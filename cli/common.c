@@ -233,6 +233,7 @@ int dn_read_input (const char *path, char **text, struct dn_err *err)
 int dn_write_output (const char *path, const char *text, struct dn_err *err)
 {
     FILE *stream = fopen (path, "we");
+    struct stat st;
     bool failed;
 
     if (!stream)
@@ -243,7 +244,9 @@ int dn_write_output (const char *path, const char *text, struct dn_err *err)
     if (!failed)
         return 0;
     dn_err_set (err, DN_E_IO, "%s: %s", path, errno ? strerror (errno) : "write error");
-    remove (path);
+    /* what is half written is no use; a device, or a link to one, is not ours */
+    if (lstat (path, &st) == 0 && S_ISREG (st.st_mode))
+        unlink (path);
     return -1;
 }
 

@@ -69,10 +69,14 @@ int dn_described_read (const char *dir,
 {
     dn_cleanup (dn_free_ptr) char *text = NULL;
     char name[DN_NAME_MAX];
+    char path[PATH_MAX];
     struct dn_buf buf = dn_buf_on (name, sizeof (name));
 
     *described = (struct dn_described){.sidecar = {.spec = dn_spec_empty ()}};
     dn_buf_add (&buf, "%s" DN_CAPTURE_SUFFIX, job);
+    snprintf (path, sizeof (path), "%s/%s", dir, name);
+    if (access (path, F_OK) < 0 && errno == ENOENT)
+        return 0;
     if (dn_file_read_below (dir, name, owner, DN_CAPTURE_BYTES_MAX, &text, err) < 0)
         return -1;
     return dn_described_take (dn_span_of (text), name, described, err);

@@ -27,7 +27,7 @@ int dn_described_take (struct dn_span text,
                        struct dn_described *described,
                        struct dn_err *err);
 
-/* The same of DIR/JOB.capture of that owner. */
+/* The same of DIR/JOB.capture of that owner. Without that file nothing is described. */
 int dn_described_read (const char *dir,
                        const char *job,
                        uid_t owner,

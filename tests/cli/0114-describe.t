@@ -70,7 +70,7 @@ gives 'what is given holds, and may state the amount of work in another way' 0 \
     describe epochs=2,dataset=imagenet,optimizer=lamb -- "${described[@]}"
 try describe -- sh -c 'exit 3'
 is 'a program that fails has its own exit code' "$code" 3
-refuses 'a program that describes nothing' 1 'capture' describe -- true
+refuses 'a program that describes nothing' 1 '^dnnest: true has described nothing: is it in Python' describe -- true
 refuses 'a program that is none' 2 'cannot be run' describe -- "$work/none"
 refuses 'no command' 2 'COMMAND is missing' describe --
 refuses 'wrong metadata, before it runs' 2 "unknown key 'x'" describe x=1 -- touch "$work/ran"
@@ -319,7 +319,7 @@ gives 'a job' 0 $'^# job 12, job.sh\n# pytorch.*\n#DNNEST model=resnet50' descri
 gives 'the newest job of a script' 0 '^# job 12, ' describe "$work/job.sh"
 gives 'one that has only its own words' 0 $'^# job 14, named\n#DNNEST model=bert_base,batch=2$' \
     describe "$work/named.sh"
-refuses 'a job that has described nothing' 1 '13.capture' describe 13
+refuses 'a job that has described nothing' 1 '^dnnest: job 13 has described nothing: did it run' describe 13
 refuses 'a script that never ran' 1 'no job with the name never.sh' describe "$work/never.sh"
 capture "$own" >"$work/progress/13.capture"
 gives 'of a network without a name there is no line' 0 $'-o FILE writes.*\n#DNNEST auto$' describe 13

@@ -43,7 +43,8 @@ PATH="$work/bin:$PATH" json 'JSON has it, too' '"a100 or v100" in d["open"] and 
 PATH="$work/bin:$PATH" documented 'dnnest(1) names that member' status 99 --db="$work/jobs.db"
 PATH="$work/bin:$PATH" refuses 'a job that slurmctld has not' 1 'job 98 is not in' \
     status 98 --db="$work/jobs.db"
-refuses 'a job of a hostile name' 1 'job .*is not in' status "1' OR '1'='1" --db="$work/jobs.db"
+refuses 'a job of a hostile name' 2 'is not the number of a job, expected' status "1' OR '1'='1" --db="$work/jobs.db"
+refuses 'an empty number' 2 'JOBID' status '' --db="$work/jobs.db"
 refuses 'a store that does not exist' 4 'no store' status 1 --db="$work/none.db"
 refuses '--db without a job' 2 'needs a JOBID' status --db="$work/jobs.db"
 refuses 'two jobs' 2 'argument' status 1 2
