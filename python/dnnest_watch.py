@@ -1,8 +1,9 @@
 # dnnest_watch.py - sees the steps of a training that knows nothing of it
 #
 # An observer, such as that of dnnest_capture.py, is told when an optimizer of PyTorch has
-# made a step, what a DataLoader gave and took, and of steps of Keras and JAX. For that a few functions of these packages are wrapped when they are
-# imported. Programs must not notice: an error here is ignored, and then no step is seen.
+# made a step, what a DataLoader gave and took, and of steps of Keras and JAX. For that a few
+# functions of these packages are wrapped when they are imported. Programs must not notice: an
+# error here is ignored, and then no step is seen.
 #
 # Needs Python 3.6 and nothing else; torch 1.13 or later.
 #
@@ -123,15 +124,18 @@ def _wrap(place, name, wrapper):
 # PyTorch.
 
 
-def _never():
+def _never(*_):
     return False
 
 
 def _step_of(step):
     """A step of an optimizer that tells of itself. It may call that of its base class. A
-    compiler, which reads it, sees the plain step."""
+    compiler, which reads it, sees the plain step. Where it cannot compile that, it goes on
+    with what is called next, which is not for it."""
     torch = sys.modules.get("torch")
     compiling = getattr(getattr(torch, "compiler", None), "is_compiling", _never)
+    dynamo = getattr(getattr(torch, "_C", None), "_dynamo", None)
+    set_compiler = getattr(getattr(dynamo, "eval_frame", None), "set_eval_frame", _never)
 
     def wrapper(self, *args, **kwargs):
         if compiling():
@@ -143,7 +147,11 @@ def _step_of(step):
         finally:
             _local.depth = depth
         if depth == 0:
-            _tell("step", self)
+            compiler = set_compiler(None)
+            try:
+                _tell("step", self)
+            finally:
+                set_compiler(compiler)
         return result
     return wrapper
 

@@ -188,6 +188,35 @@ if __name__ == "__main__":
     elif what == "exit":
         os._exit(0)
 PYTHON
+# What the compiler of PyTorch compiles of a step that it cannot take whole.
+cat > "$work/compiled.py" <<'PYTHON'
+import torch
+
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.Adam(model.parameters(), 0.1)
+
+
+def step():
+    optimizer.zero_grad()
+    model(torch.ones(8, 4)).sum().backward()
+    optimizer.step()
+
+
+if hasattr(torch, "compile"):
+    step = torch.compile(step, backend="eager")
+    for _ in range(15):
+        step()
+    print(torch._dynamo.utils.counters["frames"]["total"])
+PYTHON
+plain=$("$PYTHON" "$work/compiled.py" 2>/dev/null)
+if [[ $plain ]]; then
+    # and the wrapper of the step
+    is 'the compiler of PyTorch sees nothing of what watches' \
+        "$(($(PYTHONPATH=$hook "$PYTHON" "$work/compiled.py" 2>/dev/null) <= plain + 2))" 1
+else
+    skip 'the compiler of PyTorch sees nothing of what watches' 'this PyTorch has none'
+fi
+
 for what in fork spawn exec children folds exit; do
     rm -f "$DNNEST_PROGRESS_DIR"/*
     is "a program goes on: $what" \
