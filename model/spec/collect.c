@@ -33,24 +33,32 @@ static bool is_marked (struct dn_span comment, size_t end)
                              MARK_LEN (comment_mark));
 }
 
-/* Most characters are passed over by the search for the mark's colon. */
+/* The first that is marked, but "off" wherever it stands. Most characters are passed over
+ * by the search for the mark's colon.
+ */
 static struct dn_span find_in_comment (struct dn_span comment)
 {
+    struct dn_span first = {NULL, 0};
     size_t begin = 0;
-    size_t len;
     const char *colon;
 
     while (begin < comment.len
            && (colon = memchr (comment.text + begin, ':', comment.len - begin))) {
+        struct dn_span found;
+        size_t len;
+
         begin = (size_t) (colon + 1 - comment.text);
         if (!is_marked (comment, begin))
             continue;
-        comment = dn_span_after (comment, begin);
-        len = strcspn (comment.text, METADATA_ENDS);
-        comment.len = len < comment.len ? len : comment.len;
-        return comment;
+        found = dn_span_after (comment, begin);
+        len = strcspn (found.text, METADATA_ENDS);
+        found.len = len < found.len ? len : found.len;
+        if (dn_span_is (found, "off"))
+            return found;
+        if (!first.text)
+            first = found;
     }
-    return (struct dn_span){NULL, 0};
+    return first;
 }
 
 /* "@FILE,key=value": the file, and the text after it. */
