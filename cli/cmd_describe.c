@@ -459,6 +459,18 @@ static int take_job (void *to, const struct dn_accounted *job)
     return 0;
 }
 
+/* What stands in quotes, or before a blank. */
+static struct dn_span value_of (struct dn_span text)
+{
+    const char *ends = " \t";
+
+    if (text.len > 0 && (text.text[0] == '"' || text.text[0] == '\'')) {
+        ends = text.text[0] == '"' ? "\"" : "'";
+        text = dn_span_after (text, 1);
+    }
+    return dn_span_cut (&text, ends);
+}
+
 /* The value of "#SBATCH --job-name=NAME", "-J NAME"; else the name of the script. */
 static void name_of_script (const char *path, struct call *call)
 {
@@ -479,11 +491,8 @@ static void name_of_script (const char *path, struct call *call)
         word = dn_span_cut (&line, " \t=");
         line = dn_span_trim (line);
         if ((dn_span_is (word, "--job-name") || dn_span_is (word, "-J")) && line.text)
-            dn_span_copy (dn_span_cut (&line, " \t"),
-                          call->name,
-                          sizeof (call->name),
-                          "name",
-                          NULL);
+            dn_span_copy (
+                value_of (line), call->name, sizeof (call->name), "name", NULL);
     }
 }
 

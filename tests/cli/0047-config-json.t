@@ -95,7 +95,7 @@ refuses 'import names a file that is not there' 4 'none.json: No such file' \
 ln -s /dev/full "$work/full"
 refuses 'import says that a device is full' 4 'No space left' \
     import "$work/config.json" --out "$work/full"
-ok 'and leaves it' test -L "$work/full"
+ok 'a device that is full is not removed' test -L "$work/full"
 
 # Weights that were quantised before, as bitsandbytes, GPTQ, AWQ and fp8 are stored.
 quantised() { # METHOD MEMBER: check's quant= with and without adapters, and its note

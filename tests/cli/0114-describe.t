@@ -319,6 +319,8 @@ gives 'a job' 0 $'^# job 12, job.sh\n# pytorch.*\n#DNNEST model=resnet50' descri
 gives 'the newest job of a script' 0 '^# job 12, ' describe "$work/job.sh"
 gives 'one that has only its own words' 0 $'^# job 14, named\n#DNNEST model=bert_base,batch=2$' \
     describe "$work/named.sh"
+printf '#!/bin/bash\n#SBATCH --job-name="other"\npython train.py\n' >"$work/quoted.sh"
+refuses 'a script with its name in quotes' 1 '^dnnest: job 13 has described nothing' describe "$work/quoted.sh"
 refuses 'a job that has described nothing' 1 '^dnnest: job 13 has described nothing: did it run' describe 13
 refuses 'a script that never ran' 1 'no job with the name never.sh' describe "$work/never.sh"
 capture "$own" >"$work/progress/13.capture"
