@@ -122,6 +122,10 @@ static void print_decision (const struct dn_finished *job)
         snprintf (set, sizeof (set), "%" PRId64, job->set_cpus);
         print_change (changed ? "CPUs" : "(CPUs)", asked, set);
     }
+    if (job->set_mem_gb > 0)
+        print_change (changed ? "memory" : "(memory)",
+                      dn_show_bytes (job->asked_mem_gb * DN_GIB).text,
+                      dn_show_bytes (job->set_mem_gb * DN_GIB).text);
     if (job->warn[0] != '\0')
         printf ("  warned of    %s\n", safe (job->warn));
 }

@@ -6,15 +6,15 @@
 . "$(dirname "$0")/lib.sh"
 
 {
-    echo 'cluster,raw_id,submit_s,start_s,end_s,eligible_s,job,user,user_name,name,state,outcome,mode,verdict,asked_limit_s,set_limit_s,asked_gpu,set_gpu,asked_cpus,set_cpus,limit_s,likely_s,bound_s,history_runs,extensions,gpus,gpu,cpus,cpu_s'
-    echo 'c,12,1767571200,1767574800,1767582000,1767571200,12_3,5,ann,net,COMPLETED,completed,enforce,change,36000,10800,a100,v100,64,8,14400,6000,9000,4,2,4,v100,8,14400'
-    echo 'c,13,1767571200,1767574800,1767582000,1767571200,13,5,ann,<script>,TIMEOUT,limit_user,,,,,,,,,UNLIMITED,,,,,,,1,'
-    echo 'c,14,1767571200,1767574800,1767575000,1767571200,14,5,ann,net,PREEMPTED,preempted,,,,,,,,,600,,,,,,,1,'
-    echo 'c,14,1767571200,1767576800,1767577000,1767571200,14,5,ann,net,COMPLETED,completed,,,,,,,,,600,,,,,,,1,'
+    echo 'cluster,raw_id,submit_s,start_s,end_s,eligible_s,job,user,user_name,name,state,outcome,mode,verdict,asked_limit_s,set_limit_s,asked_gpu,set_gpu,asked_cpus,set_cpus,asked_mem_gb,set_mem_gb,limit_s,likely_s,bound_s,history_runs,extensions,gpus,gpu,cpus,cpu_s'
+    echo 'c,12,1767571200,1767574800,1767582000,1767571200,12_3,5,ann,net,COMPLETED,completed,enforce,change,36000,10800,a100,v100,64,8,195.3125,7,14400,6000,9000,4,2,4,v100,8,14400'
+    echo 'c,13,1767571200,1767574800,1767582000,1767571200,13,5,ann,<script>,TIMEOUT,limit_user,,,,,,,,,,,UNLIMITED,,,,,,,1,'
+    echo 'c,14,1767571200,1767574800,1767575000,1767571200,14,5,ann,net,PREEMPTED,preempted,,,,,,,,,,,600,,,,,,,1,'
+    echo 'c,14,1767571200,1767576800,1767577000,1767571200,14,5,ann,net,COMPLETED,completed,,,,,,,,,,,600,,,,,,,1,'
 } | fill "$work/jobs.db" || diag 'the store is not made'
 
 gives 'before and after, predicted and used' 0 \
-    $'limit +10:00:00 -> 03:00:00.*GPU type +a100 -> v100.*CPUs +64 -> 8.*extended +2 times.*predicted +01:40:00, at most 02:30:00, from 4 earlier.*used +02:00:00, 120 %' \
+    $'limit +10:00:00 -> 03:00:00.*GPU type +a100 -> v100.*CPUs +64 -> 8\n +memory +195.3 GiB -> 7.0 GiB\n.*extended +2 times.*predicted +01:40:00, at most 02:30:00, from 4 earlier.*used +02:00:00, 120 %' \
     status 12_3 --db="$work/jobs.db"
 gives 'a job without a record has a story, too' 0 'limit_user.*dnnest +did not see it.*UNLIMITED' \
     status 13 --db="$work/jobs.db"
