@@ -41,13 +41,16 @@
  * gres type is must be guessed.
  */
 
-/* A snapshot of this moment. */
-static char *make_snapshot (struct dn_err *err)
+/* A snapshot of this moment, by the dnnest.conf 'conf' (NULL: there is none). */
+static char *make_snapshot (const char *conf, struct dn_err *err)
 {
     const char *given = getenv ("DNNESTD");
     dn_cleanup (dn_free_ptr) char *program = strdup (given ? given : "dnnestd");
-    char *argv[] = {program, "watch", "--once", "--out=-", NULL};
+    char option[PATH_MAX + sizeof ("--conf=")];
+    char *argv[] = {program, "watch", "--once", "--out=-", conf ? option : NULL, NULL};
 
+    if (conf)
+        snprintf (option, sizeof (option), "--conf=%s", conf);
     if (program)
         return dn_child_output (argv, false, err);
     dn_err_set (err, DN_E_NOMEM, "dnnestd: out of memory");
@@ -58,6 +61,7 @@ static char *make_snapshot (struct dn_err *err)
  * now), and where it is from.
  */
 static char *read_snapshot (const char *given,
+                            const char *conf,
                             const struct dn_site *site,
                             char path[DN_SITE_PATH_MAX + 32],
                             struct dn_err *err)
@@ -75,7 +79,7 @@ static char *read_snapshot (const char *given,
     if (access (path, F_OK) == 0)
         return dn_file_read (path, DN_STATE_FILE_MAX, &text, err) < 0 ? NULL : text;
     dn_buf_add (&buf, " of now");
-    return make_snapshot (err);
+    return make_snapshot (conf, err);
 }
 
 /* --- types ------------------------------------------------------------------------ */
@@ -295,11 +299,13 @@ static void guess_all (struct found *list, int n, const struct dn_catalogue *cat
 }
 
 /* Print a Gpu line for each type. Return an enum dn_exit. */
-static int discover (const struct dn_site *site, const char *snapshot, bool json)
+static int discover (const struct dn_options *given, const char *snapshot)
 {
+    const struct dn_site *site = given->site;
     char from[DN_SITE_PATH_MAX + 32];
     struct dn_err err = {0};
-    dn_cleanup (dn_free_ptr) char *text = read_snapshot (snapshot, site, from, &err);
+    dn_cleanup (dn_free_ptr) char *text =
+        read_snapshot (snapshot, given->paths.conf, site, from, &err);
     struct found list[DN_CANDIDATES_MAX];
     char left_out[LIST_MAX] = "";
     struct dn_cluster *cluster;
@@ -321,7 +327,7 @@ static int discover (const struct dn_site *site, const char *snapshot, bool json
         dn_complain ("left out, as dnnest.conf has at most %d types: %s",
                      DN_CANDIDATES_MAX,
                      left_out);
-    if (json)
+    if (given->json)
         print_json (list, n, from);
     else
         print_text (list, n, from);
@@ -418,6 +424,7 @@ static void count_more (const struct findings *findings)
 struct search {
     const struct dn_site *site;
     const struct dn_cluster *cluster;
+    const struct dn_slurm_conf *slurm;
     const char *file;
     struct dn_problems *problems;
     struct dn_problems *warnings;
@@ -440,6 +447,85 @@ static void DN_PRINTF (3, 4) report_to (const struct search *search,
 }
 
 #define report(search, ...) report_to (search, (search)->problems, __VA_ARGS__)
+
+/* --- names of slurm.conf -----------------------------------------------------------
+ */
+
+/* The plugin cannot see which features and partitions there are. Slurm refuses a job
+ * that requests another one, and a Policy line of another one matches no job. They may
+ * also have been set by scontrol, so this is a warning.
+ */
+
+static bool is_feature (const struct search *search, struct dn_span name)
+{
+    const struct dn_cluster *cluster = search->cluster;
+
+    for (int64_t i = 0; cluster && i < cluster->n_groups; i++)
+        if (dn_list_has (cluster->groups[i].features, name))
+            return true;
+    return dn_list_has (search->slurm->features, name);
+}
+
+static bool is_partition (const struct search *search, struct dn_span name)
+{
+    const struct dn_cluster *cluster = search->cluster;
+
+    for (int64_t i = 0; cluster && i < cluster->n_partitions; i++)
+        if (dn_span_is (name, cluster->partitions[i].name))
+            return true;
+    return dn_list_has (search->slurm->partitions, name);
+}
+
+/* Each name of "a,b" must be one that 'is' knows. */
+static void check_list (const struct search *search,
+                        bool (*is) (const struct search *search, struct dn_span name),
+                        const char *where,
+                        const char *key,
+                        const char *list)
+{
+    struct dn_span rest = dn_span_of (list);
+    struct dn_span name;
+
+    if (!search->slurm->found || search->slurm->names_cut)
+        return;
+    while ((name = dn_span_trim (dn_span_cut (&rest, ","))).text)
+        if (name.len > 0 && !dn_span_is (name, "ALL") && !is (search, name))
+            report_to (search,
+                       search->warnings,
+                       "%s%s: '%.*s' is in no line of %s, expected the name of a %s",
+                       where,
+                       key,
+                       (int) name.len,
+                       name.text,
+                       search->slurm->path,
+                       is == is_feature ? "feature" : "partition");
+}
+
+static void check_names (const struct search *search)
+{
+    const struct dn_site *site = search->site;
+    char where[DN_NAME_MAX + 32];
+
+    for (int i = 0; i < site->policies.n_policies; i++) {
+        const struct dn_policy *policy = &site->policies.list[i];
+
+        snprintf (where, sizeof (where), "line %d: ", policy->line);
+        check_list (search,
+                    is_partition,
+                    where,
+                    "Partition",
+                    policy->scopes[DN_SCOPE_PARTITION].text);
+    }
+    for (int i = 0; i < site->gpu_types.n_types; i++) {
+        const struct dn_gpu_type *type = &site->gpu_types.types[i];
+
+        snprintf (where, sizeof (where), "Gpu Type=%s: ", type->type);
+        check_list (search, is_feature, where, "ByFeature", type->by_feature);
+        check_list (search, is_feature, where, "Features", type->features);
+        check_list (search, is_partition, where, "ByPartition", type->by_partition);
+        check_list (search, is_partition, where, "Partitions", type->partitions);
+    }
+}
 
 /* --- rules ----------------------------------------------------------------------- */
 
@@ -667,25 +753,16 @@ static void check_files (const struct search *search)
         check_file (search, "StateDir", site->state_dir, true);
 }
 
-static const char *advice_for (const struct dn_options *given,
-                               const struct dn_site *site)
-{
-    struct dn_slurm_conf slurm;
-
-    if (dn_slurm_conf_read (given->paths.conf, &slurm, NULL) < 0)
-        slurm.found = false;
-    return site_advice (site, given->slurm_version, slurm.found);
-}
-
 /* A file that is not there has no errors, but it is not what an admin wants to check.
  */
 static void find_contradictions (const char *conf,
                                  const struct dn_site *site,
+                                 const struct dn_slurm_conf *slurm,
                                  struct dn_problems *problems,
                                  struct dn_problems *warnings)
 {
     dn_cleanup (dn_seen_free) struct dn_seen seen = {0};
-    struct search search = {site, NULL, conf, problems, warnings};
+    struct search search = {site, NULL, slurm, conf, problems, warnings};
     struct dn_err err = {0};
 
     if (!conf) {
@@ -702,6 +779,7 @@ static void find_contradictions (const char *conf,
     check_policies (&search);
     for (int i = 0; i < site->gpu_types.n_types; i++)
         check_node (&search, &site->gpu_types.types[i]);
+    check_names (&search);
     check_targets (&search);
     check_files (&search);
 }
@@ -734,6 +812,7 @@ static int check_config (struct dn_options *given, const char *settings)
     struct findings doubts = {NULL, "warning: ", 0};
     struct dn_problems problems = {find, &findings, 0};
     struct dn_problems warnings = {find, &doubts, 0};
+    struct dn_slurm_conf slurm;
     const char *advice;
 
     dn_json_add_text (json, "conf", conf);
@@ -744,15 +823,17 @@ static int check_config (struct dn_options *given, const char *settings)
     if (!dn_options_site_with (given, settings, &problems))
         return given->exit_code;
     site = given->site;
+    if (dn_slurm_conf_read (conf, &slurm, NULL) < 0)
+        slurm.found = false;
     if (findings.n == 0)
-        find_contradictions (conf, site, &problems, &warnings);
+        find_contradictions (conf, site, &slurm, &problems, &warnings);
     if (findings.array && site->bundle_err.code != DN_E_NONE)
         find (&findings, &site->bundle_err);
     count_more (&findings);
     find_dropped (conf, site, &warnings);
     count_more (&doubts);
     warn_of_policies (conf, &site->policies, doubts.array);
-    advice = advice_for (given, site);
+    advice = site_advice (site, given->slurm_version, slurm.found);
     dn_json_add_text (json, "advice", advice);
     if (findings.array)
         dn_json_print (json);
@@ -917,8 +998,7 @@ static int run (struct dn_options *given)
         return check_config (given, call.settings.text);
     if (!dn_options_site (given, call.settings.text))
         return given->exit_code;
-    return call.discovers ? discover (given->site, call.snapshot, given->json)
-                          : show (&call, given->site);
+    return call.discovers ? discover (given, call.snapshot) : show (&call, given->site);
 }
 
 const struct dn_command dn_cmd_config = {

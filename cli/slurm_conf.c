@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hardware/cluster.h"
 #include "host/files.h"
 
 /* Bytes of all files; NodeName lines of the largest clusters take a few hundred KB. */
@@ -128,6 +129,31 @@ static char *cut_pair (char **line, char **value)
     return key;
 }
 
+/* Put the names that are not in the list behind it. */
+static void add_names (const char *names,
+                       char list[DN_SLURM_VALUE_MAX],
+                       struct dn_slurm_conf *conf)
+{
+    struct dn_span rest = dn_span_of (names);
+    struct dn_span name;
+
+    while ((name = dn_span_trim (dn_span_cut (&rest, ","))).text) {
+        size_t len = strlen (list);
+
+        if (name.len == 0 || dn_list_has (list, name))
+            continue;
+        if (len + name.len + 2 > DN_SLURM_VALUE_MAX)
+            conf->names_cut = true;
+        else
+            snprintf (list + len,
+                      DN_SLURM_VALUE_MAX - len,
+                      "%s%.*s",
+                      len > 0 ? "," : "",
+                      (int) name.len,
+                      name.text);
+    }
+}
+
 static int take_pair (const char *key,
                       const char *value,
                       struct reader *reader,
@@ -143,6 +169,10 @@ static int take_pair (const char *key,
                 {"PlugStackConfig", conf->plug_stack}};
     struct dn_span span = dn_span_of (key);
 
+    if (dn_span_is (span, "Feature") || dn_span_is (span, "Features"))
+        add_names (value, conf->features, conf);
+    if (dn_span_is (span, "PartitionName"))
+        add_names (value, conf->partitions, conf);
     for (size_t i = 0; i < DN_N_ELEMENTS (kept); i++)
         if (dn_span_is (span, kept[i].key))
             return dn_span_copy (

@@ -21,6 +21,9 @@ struct dn_slurm_conf {
     char slurmctld_parameters[DN_SLURM_VALUE_MAX];
     char scheduler_parameters[DN_SLURM_VALUE_MAX];
     char path[PATH_MAX];                 /* of the file */
+    char features[DN_SLURM_VALUE_MAX];   /* of its nodes, "a100,ib" */
+    char partitions[DN_SLURM_VALUE_MAX]; /* "gpu,long" */
+    bool names_cut;                      /* one of the two is not complete */
     char job_submit[DN_SLURM_VALUE_MAX]; /* JobSubmitPlugins */
     char plug_stack[DN_SLURM_VALUE_MAX]; /* PlugStackConfig; "": plugstack.conf beside
                                             it */

@@ -54,6 +54,25 @@ static size_t key_length (struct dn_span text)
     return len;
 }
 
+/* Refuse 'text', which begins with no pair, behind the word and the pairs that have
+ * been read. A blank before the '=', which Slurm takes, would be a second meaning of a
+ * word.
+ */
+static int refuse_pair (struct dn_span text,
+                        struct dn_span key,
+                        const struct dn_keyline *keyline,
+                        struct dn_err *err)
+{
+    if (dn_span_is (key, "\\"))
+        return dn_refuse (err, key_continued);
+    if (key.len > 0)
+        text = key;
+    else if (keyline->word.len > 0 && keyline->n_pairs == 0)
+        text = (struct dn_span){keyline->word.text,
+                                (size_t) (text.text + text.len - keyline->word.text)};
+    return dn_refuse (err, key_value, DN_QUOTED_SPAN (text));
+}
+
 static int read_pairs (struct dn_span text,
                        struct dn_keyline *keyline,
                        struct dn_err *err)
@@ -72,7 +91,7 @@ static int read_pairs (struct dn_span text,
 
         if (pair.key.len == 0 || pair.key.len == text.len
             || text.text[pair.key.len] != '=')
-            return dn_refuse (err, key_value, DN_QUOTED_SPAN (pair.key));
+            return refuse_pair (text, pair.key, keyline, err);
         text = dn_span_after (text, pair.key.len + 1);
         if (cut_value (&text, &pair.value, err) < 0)
             return -1;

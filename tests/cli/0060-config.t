@@ -116,6 +116,11 @@ refuses 'a missing snapshot of an option is an error' 4 'none: not found' \
 
 wrong 'control characters are shown as ?' 'Mo\033de=x' "line 1: unknown key 'Mo\?de'"
 
+wrong 'a blank before = is an error that names the key' 'Mode = enforce' \
+    "line 1: 'Mode = enforce' is not of the form Key=Value"
+wrong 'a line that is continued is an error' 'Mode=enforce \\\nTimeMin=1:00:00' \
+    'line 1: a line cannot be continued by a backslash'
+
 # --- contradictions --------------------------------------------------------------------
 
 node='Device=t4_16gb PerNode=4 Nodes=2 NodeMemory=512000'
@@ -163,6 +168,17 @@ for key in ProgressDir OutputDir; do
     doubtful "$key below /tmp, of which dnnestd has its own, has a warning" "$key=/tmp/x" \
         "$key=/tmp/x: dnnestd, as a unit of systemd, does not see /tmp or /var/tmp of jobs"
 done
+echo 'NodeName=n[1-9] Feature=t4,ib' >"$work/slurm.conf"
+echo 'PartitionName=p Nodes=ALL' >>"$work/slurm.conf"
+doubtful 'a feature of a GPU type that slurm.conf does not have has a warning' \
+    "Gpu Type=a $whole ByFeature=t5" \
+    "Gpu Type=a: ByFeature: 't5' is in no line of $work/slurm.conf, expected the name of a feature"
+doubtful 'a partition of a Policy line that slurm.conf does not have has a warning' \
+    'Policy Partition=p,q Mode=observe' \
+    "line 1: Partition: 'q' is in no line of $work/slurm.conf, expected the name of a partition"
+right 'features and partitions of slurm.conf have none' \
+    "Policy Partition=p Mode=observe\nGpu Type=a $whole ByFeature=t4 Features=ib"
+rm "$work/slurm.conf"
 doubtful 'a key that was dropped has a warning' 'GuardTrust=much' \
     'GuardTrust is no longer a key and will be refused: it is always 0.25'
 right() {

@@ -77,10 +77,11 @@ echo "StateDir=$work/state" >> "$work/state.conf"
 gives 'without a file it is that of StateDir' 0 'Type=h100' \
     config --conf "$work/state.conf" --discover
 rm "$work/state/cluster.snapshot"
-printf '#!/bin/sh\n[ "$*" = "watch --once --out=-" ] && cat "%s/snapshot"\n' "$work" > "$work/dnnestd"
+printf '#!/bin/sh\n[ "$*" = "watch --once --out=- --conf=%s/state.conf" ] && cat "%s/snapshot"\n' \
+    "$work" "$work" > "$work/dnnestd"
 chmod +x "$work/dnnestd"
 export DNNESTD=$work/dnnestd
-gives 'where StateDir has none dnnestd makes one' 0 'of now.*Type=h100' \
+gives 'where StateDir has none dnnestd makes one, by the same dnnest.conf' 0 'of now.*Type=h100' \
     config --conf "$work/state.conf" --discover
 export DNNESTD=$work/none
 refuses 'without dnnestd there is no snapshot' 4 'none: No such file' \
