@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/messages.h"
 #include "host/load.h"
 #include "host/put_file.h"
@@ -37,6 +38,9 @@
 #ifdef DN_SYSTEMD
 #include <systemd/sd-daemon.h>
 #endif
+
+/* Errors that are known to be in the log. */
+#define SAID_MAX 16
 
 /* Between two tries to reach slurmctld; a random part is added to each. */
 #define RETRY_MIN_MS 1000
@@ -80,7 +84,10 @@ struct loop {
     int n_turns;
     int64_t retry_ms; /* 0: slurmctld answered the last time */
     bool said_down;
-    char said[DN_ERR_TEXT_MAX]; /* the last error in the log, said once */
+    /* The last errors in the log, by the hashes of their texts, each said once: those
+     * of all tasks and of the files of a full disk come in turn. */
+    uint64_t said[SAID_MAX];
+    int n_said; /* of all times */
 };
 
 /* --- signals ---------------------------------------------------------------------- */
@@ -209,10 +216,13 @@ static enum dn_daemon_exit exit_of (const struct dn_err *err)
 /* Note and log an error, but not the same one again and again. */
 static void complain (struct loop *loop, const struct dn_err *err)
 {
+    uint64_t hash = dn_hash_text (DN_HASH_SEED, err->text);
+
     dn_ticks_error (err->text, (int64_t) time (NULL));
-    if (strcmp (loop->said, err->text) == 0)
-        return;
-    snprintf (loop->said, sizeof (loop->said), "%s", err->text);
+    for (int i = 0; i < SAID_MAX && i < loop->n_said; i++)
+        if (loop->said[i] == hash)
+            return;
+    loop->said[loop->n_said++ % SAID_MAX] = hash;
     dn_log (DN_LOG_ERROR, "%s", err->text);
 }
 
@@ -378,7 +388,7 @@ static enum dn_daemon_exit begin_loop (struct loop *loop,
     if (load_site (loop, NULL, err) < 0) {
         if (!options->goes_on || load_defaults (loop) < 0)
             return DN_DAEMON_CONF;
-        dn_log (DN_LOG_ERROR, dn_say_daemon_conf_kept, err->text);
+        dn_log (DN_LOG_ERROR, dn_say_daemon_conf_none, err->text);
     }
     loop->daemon.link = dn_link_open (err);
     if (!loop->daemon.link)

@@ -171,6 +171,21 @@ ok 'after that all is fresh' cluster_until 180 "$dnnest" status --conf "$dir/etc
 is 'the loss takes one line' "$(said ours 'slurmctld does not answer')" 1
 is 'the recovery takes one line' "$(said ours 'slurmctld answers again')" 1
 
+# --- the StateDir is lost for a while -----------------------------------------------------------
+
+mv "$dir/ours" "$dir/lost"
+touch "$dir/ours"
+before=$(said ours 'cannot be written')
+ok 'a StateDir that is lost has errors' cluster_until 180 \
+    says_often ours 'cannot be written' $((before + 2))
+sleep 5
+is 'each error is in the log once, though several come in turn' \
+    "$(grep 'cannot be written' "$dir/log/ours.out" | cut -d ' ' -f 2- | sort | uniq -d)" ''
+rm "$dir/ours"
+mv "$dir/lost" "$dir/ours"
+ok 'with its StateDir all is fresh again' cluster_until 180 \
+    "$dnnest" status --conf "$dir/etc/ours.conf"
+
 # --- two of them in one StateDir, and their end -------------------------------------------------
 
 start twin ours

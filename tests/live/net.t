@@ -233,7 +233,8 @@ guard_kill KILL
 conf "StateDir=/proc/none" Mod=enforce
 guard_start
 ok 'typo: a guard with a broken configuration extends the limits' cluster_until 160 own typo
-like 'typo: it says what is wrong' "$(<"$dir/log/guard.log")" 'Mod'
+like 'typo: it says what is wrong, and what applies' "$(<"$dir/log/guard.log")" \
+    "unknown key 'Mod'.*: the defaults apply"
 like 'typo: and that it has no directory' "$(<"$dir/log/guard.log")" '/proc/none'
 guard_kill KILL
 cancel typo
