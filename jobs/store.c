@@ -15,7 +15,8 @@
 
 static int fail (const struct dn_store *store, struct dn_err *err)
 {
-    return dn_sql_fail (store->db.sql, err);
+    dn_sql_fail (store->db.sql, err);
+    return dn_store_name (store->db.sql, err);
 }
 
 /* --- open and close -------------------------------------------------------------- */
@@ -29,13 +30,12 @@ struct dn_store *dn_store_open (const char *path, bool adding, struct dn_err *er
         return NULL;
     }
     /* The tables are made at once. Later transactions begin when there is a row. */
-    if (dn_store_db_open (&store->db, path, adding, err) < 0
-        || (adding && dn_store_commit (store, err) < 0)) {
-        dn_store_close (store);
+    if (dn_store_db_open (&store->db, path, adding, err) < 0)
         dn_err_wrap (err, "%s", path ? path : "memory");
-        return NULL;
-    }
-    return store;
+    else if (!adding || dn_store_commit (store, err) == 0)
+        return store;
+    dn_store_close (store);
+    return NULL;
 }
 
 void dn_store_close (struct dn_store *store)
@@ -57,8 +57,8 @@ static int turn (struct dn_store *store, bool adding, struct dn_err *err)
 {
     if (store->db.adding == adding)
         return 0;
-    if (dn_sql_run (store->db.sql, adding ? "BEGIN IMMEDIATE" : "COMMIT", err) < 0)
-        return -1;
+    if (dn_sql_run (store->db.sql, adding ? "BEGIN IMMEDIATE" : "COMMIT", NULL) < 0)
+        return fail (store, err);
     store->db.adding = adding;
     return 0;
 }

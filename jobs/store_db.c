@@ -179,6 +179,13 @@ int dn_sql_fail (sqlite3 *db, struct dn_err *err)
     }
 }
 
+int dn_store_name (sqlite3 *db, struct dn_err *err)
+{
+    const char *path = sqlite3_db_filename (db, "main");
+
+    return path && *path ? dn_err_wrap (err, "%s", path) : -1;
+}
+
 int dn_sql_run (sqlite3 *db, const char *sql, struct dn_err *err)
 {
     return sqlite3_exec (db, sql, NULL, NULL, NULL) == SQLITE_OK

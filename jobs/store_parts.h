@@ -62,6 +62,9 @@ bool dn_store_is_never_null (int i);
 /* Set 'err' to the last error of the connection; -1. */
 int dn_sql_fail (sqlite3 *db, struct dn_err *err);
 
+/* Put the file of a store that is open in front of 'err'; -1. */
+int dn_store_name (sqlite3 *db, struct dn_err *err);
+
 /* Run statements that return no rows. */
 int dn_sql_run (sqlite3 *db, const char *sql, struct dn_err *err);
 

@@ -21,7 +21,8 @@
 
 static int fail (const struct dn_store *store, struct dn_err *err)
 {
-    return dn_sql_fail (store->db.sql, err);
+    dn_sql_fail (store->db.sql, err);
+    return dn_store_name (store->db.sql, err);
 }
 
 /* --- reading --------------------------------------------------------------------- */
@@ -287,7 +288,7 @@ static int fill (struct dn_store *store,
            && (rc = sqlite3_step (select)) == SQLITE_ROW)
         if (take_row (select, piece, err) < 0) {
             sqlite3_reset (select);
-            return -1;
+            return dn_store_name (store->db.sql, err);
         }
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         fail (store, err);
