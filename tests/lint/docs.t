@@ -205,6 +205,15 @@ def conf_page():
     compare("dnnest.conf.5", entries(page("dnnest.conf.5")), want)
 
 
+def guide_keys():
+    config = load("config.json")
+    known = {key["key"] for part in ("rules", "site", "gpu_keys") for key in config[part]}
+    for settings in re.findall(r"Settings?: (.*?)\. ", source("doc/admin-guide.md").replace("\n", " ")):
+        for key in re.findall(r"`([A-Z]\w+)`", settings):
+            if key not in known and key != "Gpu":
+                print("doc/admin-guide.md: no key:", key)
+
+
 def conf_order():
     rows = re.findall(r"^\|  (\w+)$\n^:  (.*)$", page("dnnest.conf.5"), re.M)
     compare("dnnest.conf.5, Stricter is", rows,
@@ -382,6 +391,7 @@ sidecar dnnest.sidecar(5), its schema and the reader have the same keys
 record the decision record and log, their schemas and job_submit_dnnest(8) agree
 counters job_submit_dnnest(8) has every counter, and no other
 conf_page dnnest.conf(5) has every key with its range and default, and no other
+guide_keys the settings that the guide for admins names are keys
 hardware_page dnnest.hardware(5) has every key of the catalogue, and no other
 dev_page dnnest-dev(1) has its commands, options and operators, and no other
 conf_order dnnest.conf(5) states which value of every rule is stricter
