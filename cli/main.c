@@ -11,7 +11,7 @@ int main (int argc, char **argv)
     static const struct dn_program program = {
         .name = "dnnest",
         .summary = "Right-size deep-learning jobs",
-        .manual = "dnnest(7), dnnest(1), and dnnest-COMMAND(1) for each command",
+        .manual = "dnnest(7), dnnest(1), dnnest-predict(1)",
         .commands = commands,
     };
 

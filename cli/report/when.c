@@ -19,6 +19,14 @@ static const struct {
     {"weeks", 604800},
 };
 
+/* mktime () takes 30 February for 2 March. */
+static bool is_a_day (struct tm tm)
+{
+    int day = tm.tm_mday;
+
+    return timegm (&tm) != -1 && tm.tm_mday == day;
+}
+
 /* "7days", "1week", "60" in seconds. */
 static int read_delay (const char *text, int64_t *seconds)
 {
@@ -54,6 +62,8 @@ static int read_date (const char *text, int64_t *time_s)
         const char *end = strptime (text, forms[i], &tm);
 
         if (end && (*end == '\0' || strcmp (end, "Z") == 0)) {
+            if (!is_a_day (tm))
+                return -1;
             tm.tm_isdst = -1;
             *time_s = (int64_t) (*end == 'Z' ? timegm (&tm) : mktime (&tm));
             return *time_s >= 0 ? 0 : -1;

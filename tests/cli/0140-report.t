@@ -288,6 +288,7 @@ refuses 'a store that does not exist' 4 'no store of finished jobs; .dnnestd col
 printf 'no store' >"$work/other.db"
 refuses 'a file that is no store' 4 'other.db' report --db="$work/other.db"
 refuses 'a time that is none' 2 '--since: .yesterday. is not a time' report --since=yesterday
+refuses 'a day that no month has' 2 '--since: .2026-02-30. is not a time' report --since=2026-02-30
 refuses 'a period that is empty' 2 'not after --since' report --since=2026-02-01 --until=2026-01-01
 refuses 'an unknown group' 2 '--by' report --by=moon
 refuses 'two forms' 2 '--csv and --json' report --csv --json
