@@ -67,12 +67,12 @@ def _say(text):
         pass
 
 
-def _tell(kind, error):
+def _tell(kind, error, what="progress is not reported"):
     try:
         text = str(error).split("\n")[0][:500]
     except Exception:
         text = "no text"
-    _say("progress is not reported: %s: %s" % (kind, text))
+    _say("%s: %s: %s" % (what, kind, text))
 
 
 def _file(end=""):
@@ -247,14 +247,16 @@ def watch(path=None):
                 _write_sidecar(path)
 
 
-@_never_raises
 def _write_sidecar(path):
-    import json
-    sidecar = _capture.sidecar()
-    if sidecar:
-        with open(path, "w") as file:
-            file.write(json.dumps(sidecar, separators=(",", ":")) + "\n")
-        _say("this run is described in %s: sbatch --dnnest=%s" % (path, path))
+    try:
+        import json
+        sidecar = _capture.sidecar()
+        if sidecar:
+            with open(path, "w") as file:
+                file.write(json.dumps(sidecar, separators=(",", ":")) + "\n")
+            _say("this run is described in %s: sbatch --dnnest=%s" % (path, path))
+    except Exception as error:
+        _tell(type(error).__name__, error, "the description is not written")
 
 
 # Callbacks.

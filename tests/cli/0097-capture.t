@@ -249,6 +249,9 @@ is 'a program that imports dnnest late is described' \
 like 'watch () writes a sidecar outside of a job, too' "$(cat "$work/err")" \
     'dnnest: this run is described in own.json: sbatch --dnnest=own.json'
 ok 'the sidecar is predicted' dn predict "$work/own.json" --gpu a100_sxm4_40gb
+like 'a sidecar that cannot be written is told' \
+    "$(env -u SLURM_JOB_ID "$PYTHON" "$work/own.py" "$work/none/own.json" 2>&1 >/dev/null)" \
+    '^dnnest: the description is not written: FileNotFoundError'
 unset PYTHONPATH
 
 # --- GPUs ---------------------------------------------------------------------------------
