@@ -42,22 +42,13 @@ static bool has_range (const struct dn_key *key)
 /* The valid values: "1..4096", "fp32 tf32 ...". */
 static void write_range (const struct dn_key *key, struct dn_buf *buf)
 {
-    if (key->type == DN_KEY_TIME)
-        dn_buf_add (buf,
-                    "%s..%s",
-                    dn_time_write ((int64_t) key->min).text,
-                    dn_time_write ((int64_t) key->max).text);
-    else if (has_range (key))
-        dn_buf_add (buf,
-                    "%s..%s",
-                    dn_show_bound (key->min).text,
-                    dn_show_bound (key->max).text);
+    if (has_range (key))
+        dn_show_bounds (buf, key->min, key->max, key->type == DN_KEY_TIME);
     else if (key->type == DN_KEY_NAME)
         dn_buf_add (buf, "letters, digits, _ . - + and one /");
     if (dn_key_takes_words (key))
         dn_buf_add (buf, ", or names");
-    for (int i = 1; i < key->names.n_names; i++)
-        dn_buf_add (buf, "%s%s", i > 1 ? " " : "", key->names.names[i]);
+    dn_show_names (buf, &key->names, " ");
 }
 
 static void add_key (struct json_object *array, const struct dn_key *key)

@@ -18,6 +18,7 @@
 #include "policy/scope.h"
 #include "rewrite/rewrite.h"
 #include "process/child.h"
+#include "config/config_view.h"
 #include "site.h"
 
 #include <ctype.h>
@@ -30,39 +31,20 @@
 #define LINE_BYTES  1024
 #define NOTES_BYTES 65536
 
-/* "4096", "1M", "0.01", as 'dnnest check --keys' writes them. */
-static void print_bound (double bound)
+/* "a|b" of names, else "1..4096", with 'time' of seconds. */
+static void print_values (const struct dn_names *names,
+                          double min,
+                          double max,
+                          bool time)
 {
-    static const char *const units[] = {"", "k", "M", "G", "T"};
-    size_t unit = 0;
+    char text[LINE_BYTES] = "";
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
-    for (; bound >= 1000 && fmod (bound, 1000) == 0 && unit + 1 < 5; unit++)
-        bound /= 1000;
-    printf ("%.10g%s", bound, units[unit]);
-}
-
-static void print_range (double min, double max, bool time)
-{
-    if (time) {
-        printf ("%s..", dn_time_write ((int64_t) min).text);
-        printf ("%s", dn_time_write ((int64_t) max).text);
-        return;
-    }
-    print_bound (min);
-    printf ("..");
-    print_bound (max);
-}
-
-/* The first of the names is "unknown", which is no value. */
-static void print_names (const struct dn_names *names, bool backwards, char between)
-{
-    int n = names->n_names;
-
-    for (int i = 1; i < n; i++) {
-        if (i > 1)
-            putchar (between);
-        printf ("%s", names->names[backwards ? n - i : i]);
-    }
+    if (names)
+        dn_show_names (&buf, names, "|");
+    else
+        dn_show_bounds (&buf, min, max, time);
+    printf ("%s", text);
 }
 
 /* The end of a note: the next begins at the start of a line, the rest of one does not.
@@ -112,12 +94,12 @@ static void print_spec_keys (const char *group, char *notes)
             continue;
         printf ("*%s*=", keys[i].name);
         if (keys[i].type == DN_KEY_ENUM)
-            print_names (&keys[i].names, false, '|');
+            print_values (&keys[i].names, 0, 0, false);
         else
             printf ("%s", forms[keys[i].type]);
         if (keys[i].type != DN_KEY_ENUM && keys[i].type != DN_KEY_NAME) {
             printf (" (");
-            print_range (keys[i].min, keys[i].max, keys[i].type == DN_KEY_TIME);
+            print_values (NULL, keys[i].min, keys[i].max, keys[i].type == DN_KEY_TIME);
             printf (dn_key_takes_words (&keys[i]) ? ", or names)" : ")");
         }
         printf ("\n");
@@ -137,11 +119,11 @@ static void print_rules (char *notes)
     for (int i = 0; i < n; i++) {
         printf ("*%s*=", keys[i].name);
         if (keys[i].type == DN_RULE_ENUM) {
-            print_names (&keys[i].names, false, '|');
+            print_values (&keys[i].names, 0, 0, false);
             printf (" (");
         } else {
             printf ("%s (", forms[keys[i].type]);
-            print_range (keys[i].min, keys[i].max, keys[i].type == DN_RULE_TIME);
+            print_values (NULL, keys[i].min, keys[i].max, keys[i].type == DN_RULE_TIME);
             printf (", ");
         }
         printf ("default %s)\n", keys[i].value);
@@ -155,14 +137,11 @@ static void print_stricter (void)
     const struct dn_rule_key *keys = dn_rule_keys (&n);
 
     for (int i = 0; i < n; i++) {
-        printf ("|  %s\n:  ", keys[i].name);
-        if (keys[i].strict == DN_STRICT_NONE)
-            printf ("no order");
-        else if (keys[i].type != DN_RULE_ENUM)
-            printf ("%s", keys[i].strict == DN_STRICT_LOWER ? "less" : "more");
-        else
-            print_names (&keys[i].names, keys[i].strict == DN_STRICT_HIGHER, ' ');
-        printf ("\n");
+        char text[LINE_BYTES] = "";
+        struct dn_buf buf = dn_buf_on (text, sizeof (text));
+        const char *order = dn_config_order (&keys[i], &buf);
+
+        printf ("|  %s\n:  %s\n", keys[i].name, order ? order : "no order");
     }
 }
 
@@ -176,7 +155,7 @@ static void print_site_key (const struct dn_site *site,
     if (key->type == DN_SITE_REAL) {
         memcpy (&value, (const char *) site + key->offset, sizeof (value));
         printf ("X (");
-        print_range (key->min, key->max, false);
+        print_values (NULL, key->min, key->max, false);
         if (isnan (value) || value < key->min)
             printf (", default unset)\n");
         else

@@ -54,27 +54,7 @@ struct dn_shown dn_config_value (const struct dn_rules *rules,
     return out;
 }
 
-/* The valid values: "0.5..0.9999", "keep limit". */
-static void write_range (const struct dn_rule_key *key, struct dn_buf *buf)
-{
-    if (key->type == DN_RULE_TIME)
-        dn_buf_add (buf,
-                    "%s..%s",
-                    dn_time_write ((int64_t) key->min).text,
-                    dn_time_write ((int64_t) key->max).text);
-    else if (key->type != DN_RULE_ENUM)
-        dn_buf_add (buf,
-                    "%s..%s",
-                    dn_show_bound (key->min).text,
-                    dn_show_bound (key->max).text);
-    for (int i = 1; i < key->names.n_names; i++)
-        dn_buf_add (buf, "%s%s", i > 1 ? " " : "", key->names.names[i]);
-}
-
-/* The values from the strictest on, or which of two numbers is stricter. NULL: the
- * key's values have no order.
- */
-static const char *write_order (const struct dn_rule_key *key, struct dn_buf *buf)
+const char *dn_config_order (const struct dn_rule_key *key, struct dn_buf *buf)
 {
     int n = key->names.n_names;
 
@@ -121,7 +101,10 @@ static struct json_object *rules_of (const struct dn_config_view *view)
         struct dn_buf range_buf = dn_buf_on (range, sizeof (range));
         struct dn_buf order_buf = dn_buf_on (order, sizeof (order));
 
-        write_range (&keys[i], &range_buf);
+        if (keys[i].type != DN_RULE_ENUM)
+            dn_show_bounds (
+                &range_buf, keys[i].min, keys[i].max, keys[i].type == DN_RULE_TIME);
+        dn_show_names (&range_buf, &keys[i].names, " ");
         dn_json_add_text (row, "key", keys[i].name);
         dn_json_add_text (row, "value", dn_config_value (view->rules, &keys[i]).text);
         dn_json_add_text (
@@ -129,7 +112,7 @@ static struct json_object *rules_of (const struct dn_config_view *view)
         dn_json_add_text (row, "default", keys[i].value);
         dn_json_add_text (row, "type", dn_names_get (&type_names, (int) keys[i].type));
         dn_json_add_text (row, "range", range);
-        dn_json_add_text (row, "stricter", write_order (&keys[i], &order_buf));
+        dn_json_add_text (row, "stricter", dn_config_order (&keys[i], &order_buf));
         dn_json_add_text (row, "help", keys[i].help);
     }
     return array;
@@ -200,10 +183,7 @@ static void add_site (struct json_object *json, const struct dn_site *site)
         char range[DN_ERR_TEXT_MAX];
         struct dn_buf buf = dn_buf_on (range, sizeof (range));
 
-        dn_buf_add (&buf,
-                    "%s..%s",
-                    dn_show_bound (keys[i].min).text,
-                    dn_show_bound (keys[i].max).text);
+        dn_show_bounds (&buf, keys[i].min, keys[i].max, false);
         dn_json_add_text (row, "key", keys[i].name);
         if (keys[i].type != DN_SITE_REAL)
             dn_json_add_text (row, "value", site_text (site, &keys[i]));

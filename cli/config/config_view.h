@@ -24,6 +24,11 @@ struct dn_config_view {
 struct dn_shown dn_config_value (const struct dn_rules *rules,
                                  const struct dn_rule_key *key);
 
+/* The values of a rule from the strictest on, or which of two numbers is stricter.
+ * NULL: they have no order.
+ */
+const char *dn_config_order (const struct dn_rule_key *key, struct dn_buf *buf);
+
 /* Print tables. Return an enum dn_exit. */
 int dn_config_print (const struct dn_config_view *view);
 

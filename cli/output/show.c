@@ -72,6 +72,24 @@ struct dn_shown dn_show_bound (double bound)
     return out;
 }
 
+void dn_show_bounds (struct dn_buf *buf, double min, double max, bool time)
+{
+    dn_buf_add (buf,
+                "%s..",
+                time ? dn_time_write ((int64_t) min).text : dn_show_bound (min).text);
+    dn_buf_add (buf,
+                "%s",
+                time ? dn_time_write ((int64_t) max).text : dn_show_bound (max).text);
+}
+
+void dn_show_names (struct dn_buf *buf,
+                    const struct dn_names *names,
+                    const char *between)
+{
+    for (int i = 1; i < names->n_names; i++)
+        dn_buf_add (buf, "%s%s", i > 1 ? between : "", names->names[i]);
+}
+
 struct dn_shown dn_show_real (double value, int decimals)
 {
     struct dn_shown out = unknown ();

@@ -24,6 +24,12 @@ struct dn_shown dn_show_bytes (double bytes);
 struct dn_shown dn_show_count (double count);
 /* A bound of a range in short form: "4096", "1M", "0.01". */
 struct dn_shown dn_show_bound (double bound);
+/* The valid values of a key: "4096..1M", with 'time' of seconds; and those with names,
+ * of which the first is "unknown". */
+void dn_show_bounds (struct dn_buf *buf, double min, double max, bool time);
+void dn_show_names (struct dn_buf *buf,
+                    const struct dn_names *names,
+                    const char *between);
 /* With 'decimals' digits after the point, "-" when unknown. */
 struct dn_shown dn_show_real (double value, int decimals);
 /* "1,234", "12.3", "0.25"; "-" where it is not finite. */
