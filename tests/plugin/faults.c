@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "faulty.h"
-#include "predict/features.h"
 #include "site.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -144,18 +143,6 @@ static void cut (const char *name)
     char *text = unit_keep (scratch_read (name, &size), free);
 
     scratch_write (name, text, size / 2);
-}
-
-/* Put 'to' in the place of 'from', which is as long. */
-static void put (const char *name, const char *from, const char *to)
-{
-    size_t size;
-    char *text = unit_keep (scratch_read (name, &size), free);
-    char *at = strstr (text, from);
-
-    assert_non_null (at);
-    memcpy (at, to, strlen (from));
-    scratch_write (name, text, size);
 }
 
 static void move (const char *from, const char *to)
@@ -337,63 +324,6 @@ TEST ("a broken bundle counts as none")
     move ("elsewhere", "bundle");
 }
 
-/* With 'to' in the place of 'from' in its manifest the bundle counts as none. */
-static void doctor_manifest (const char *from, const char *to, const char *said)
-{
-    keep ("bundle/manifest.json");
-    put (kept.name, from, to);
-    assert_goes_without_bundle (said);
-    restore ();
-}
-
-TEST ("a bundle of another version is refused by name")
-{
-    make_bundle ();
-    doctor_manifest (
-        "\"dnnest_bundle\":2",
-        "\"dnnest_bundle\":1",
-        "dnnest_bundle: format 1, this program reads 2; train or install it again");
-    doctor_manifest (unit_text ("{\"version\":%d", DN_FEATURES_VERSION),
-                     unit_text ("{\"version\":%d", DN_FEATURES_VERSION + 1),
-                     unit_text ("features: version %d, ", DN_FEATURES_VERSION + 1));
-}
-
-/* The plugin starts with the i-th byte of the kept file in which a bit is flipped. */
-static void start_flipped (size_t i)
-{
-    kept.text[i] ^= (char) (1 << i % 8);
-    scratch_write (kept.name, kept.text, kept.size);
-    kept.text[i] ^= (char) (1 << i % 8);
-    start_plugin (ENFORCE);
-}
-
-/* One bit of every byte. The checksum detects it in the trees. The manifest has no
- * checksum: a flipped bit is detected unless the result is a valid manifest.
- */
-TEST ("a flipped bit of a bundle is detected")
-{
-    make_bundle ();
-    for (int file = 0; file < 2; file++) {
-        int n_seen = 0;
-        int n_harmless = 0;
-
-        keep (file == 0 ? "bundle/step.trees" : "bundle/manifest.json");
-        for (size_t i = 0; i < kept.size; i += file == 0 ? 1 : 7) {
-            start_flipped (i);
-            n_seen += stand_in_n_errors;
-            n_harmless += stand_in_n_infos;
-            if (stand_in_n_errors == 0 && file == 0)
-                fail_msg ("byte %zu is not seen", i);
-            assert_one_line (file == 0 && stand_in_n_errors ? "step.trees" : "");
-            assert_true (submit_resnet ().time_limit <= 1440);
-            stop_plugin ();
-        }
-        print_message (
-            "%s: %d flipped bits seen, %d harmless\n", kept.name, n_seen, n_harmless);
-        restore ();
-    }
-}
-
 /* Another bundle of the same form replaces the one that is being read. */
 static void swap_bundle_file (void)
 {
@@ -522,7 +452,6 @@ TEST ("a broken file of dnnestd counts as none")
     break_news ("guard", &sound);
 }
 
-/* One bit of every byte. There is no checksum: a valid device is accepted. */
 TEST ("a file of another cluster counts as none")
 {
     static char here[] = "here";
@@ -561,6 +490,16 @@ TEST ("a file of another cluster counts as none")
     cluster_name = NULL;
 }
 
+/* The plugin starts with the i-th byte of the kept file in which a bit is flipped. */
+static void start_flipped (size_t i)
+{
+    kept.text[i] ^= (char) (1 << i % 8);
+    scratch_write (kept.name, kept.text, kept.size);
+    kept.text[i] ^= (char) (1 << i % 8);
+    start_plugin (ENFORCE);
+}
+
+/* One bit of every byte. There is no checksum: a valid device is accepted. */
 TEST ("a flipped bit of the catalogue is named, or a valid device")
 {
     int n_named = 0;
@@ -912,44 +851,6 @@ TEST ("without a thread the site is what it was at the start")
     assert_decides_as (&sound);
 }
 #endif
-
-/* --- trees that libxgboost has not confirmed ------------------------------------- */
-
-TEST ("trees that libxgboost has not confirmed count as no bundle")
-{
-    static const char *const records[][3] = {
-        {"\"confirmed\":{",
-         "\"confirmEd\":{",
-         "libxgboost has not confirmed step.trees"},
-        {"\"1.7.4\",\"sha256\":",
-         "\"1.7.4\",\"sha255\":",
-         "confirmed: sha256: missing"},
-        {"\"rows\":2002", "\"rows\":-200", "confirmed: rows: -200 out of range 1.."},
-        {"\"difference\":1e-07",
-         "\"difference\":1e-03",
-         "confirmed: difference: 0.001 out of range 0..0.0001"},
-    };
-
-    make_bundle ();
-    for (size_t i = 0; i < N (records); i++)
-        doctor_manifest (records[i][0], records[i][1], records[i][2]);
-}
-
-TEST ("trees other than those confirmed count as no bundle")
-{
-    static const char record[] = "\"xgboost\":\"1.7.4\",\"sha256\":\"";
-    const char *manifest;
-    const char *at;
-
-    make_bundle ();
-    manifest = unit_keep (scratch_read ("bundle/manifest.json", NULL), free);
-    at = strstr (manifest, record);
-    assert_non_null (at);
-    doctor_manifest (
-        unit_text ("%.*s", (int) sizeof (record), at),
-        unit_text ("%s%c", record, at[sizeof (record) - 1] == '0' ? '1' : '0'),
-        "libxgboost has confirmed a different step.trees");
-}
 
 static bool is_mapped (const char *library)
 {
