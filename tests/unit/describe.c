@@ -15,7 +15,10 @@
     "\"ops\": [{\"op\": \"linear\", \"name\": \"a\", \"in\": [[8]], \"out\": [[8]], "  \
     "\"params\": 72}, {\"op\": \"linear\", \"name\": \"b\", \"in\": [[8]], "           \
     "\"out\": [[8]], \"params\": 72}]}}"
-#define SCRIPT "#!/bin/sh\n#DNNEST batch=2 workers=2 epochs=2\ntrue\n"
+/* Lines count up to the first command. */
+#define SCRIPT                                                                         \
+    "#!/bin/sh\n#SBATCH -c 4\n#DNNESTED x=1\n#DNNEST batch=2 workers=2\n"              \
+    "#DNNEST precision=fp16, epochs=2\n\ntrue\n#DNNEST batch=9\n"
 
 /* Describe a job; its layers are kept for the test. -1: not described, and empty. */
 static int describe (const struct dn_carriers *carriers, struct dn_sidecar *sidecar)

@@ -81,20 +81,6 @@ TEST ("names ignore case and dashes")
     assert_int_equal (spec.optimizer, DN_OPTIMIZER_ADAMW);
 }
 
-/* Collect from a comment and a script alone. */
-static int collect (const char *comment,
-                    const char *script,
-                    struct dn_spec *spec,
-                    enum dn_metadata *found,
-                    struct dn_err *err)
-{
-    const struct dn_carriers carriers = {.marks = marks_of (script),
-                                         .comment = comment};
-
-    *spec = dn_spec_empty ();
-    return dn_spec_collect (&carriers, spec, found, err);
-}
-
 TEST ("comments are searched for the mark")
 {
     static const struct {
@@ -118,46 +104,14 @@ TEST ("comments are searched for the mark")
     };
 
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
-        struct dn_spec spec;
+        const struct dn_carriers carriers = {.comment = cases[i].comment};
+        struct dn_spec spec = dn_spec_empty ();
         enum dn_metadata found;
 
-        assert_int_equal (collect (cases[i].comment, NULL, &spec, &found, NULL), 0);
+        assert_int_equal (dn_spec_collect (&carriers, &spec, &found, NULL), 0);
         assert_int_equal (found, cases[i].found);
         assert_int_equal (spec.batch, cases[i].batch);
     }
-}
-
-TEST ("script lines are read up to the first command")
-{
-    const char *script = "#!/bin/sh\n#SBATCH -c 4\n#DNNEST model=resnet50 batch=8\n"
-                         "#DNNEST precision=fp16, epochs=3\n#DNNESTED x=1\n\n"
-                         "echo hi\n#DNNEST batch=9\n";
-    struct dn_spec spec;
-    enum dn_metadata found;
-
-    assert_int_equal (collect (NULL, script, &spec, &found, NULL), 0);
-    assert_int_equal (found, DN_METADATA_GIVEN);
-    assert_int_equal (spec.batch, 8);
-    assert_int_equal (spec.precision, DN_PRECISION_FP16);
-    assert_near (spec.epochs, 3);
-    assert_int_equal (collect ("dnnest:batch=16", script, &spec, &found, NULL), 0);
-    assert_int_equal (spec.batch, 16);
-    assert_string_equal (spec.model, "resnet50");
-    assert_int_equal (collect ("dnnest:off", script, &spec, &found, NULL), 0);
-    assert_int_equal (found, DN_METADATA_OFF);
-    script = "#!/bin/sh\n#DNNEST no such key\n";
-    assert_int_equal (collect ("dnnest:off", script, &spec, &found, NULL), 0);
-    assert_int_equal (found, DN_METADATA_OFF);
-}
-
-TEST ("a bad script line is named")
-{
-    struct dn_spec spec;
-    enum dn_metadata found;
-
-    assert_error (
-        collect (NULL, "#!/bin/sh\n#DNNEST batch=none\n", &spec, &found, &unit_err),
-        "script line 2");
 }
 
 static int read_datasets (const char *text, struct dn_datasets *datasets)
