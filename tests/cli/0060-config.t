@@ -146,6 +146,10 @@ doubtful() {
     try config --check "$work/new.conf"
     is "$1" "$code:$err" "0:dnnest: warning: $work/new.conf: $3"
 }
+right() {
+    conf "$2"
+    gives "$1" 0 'new.conf: ok' config --check "$work/new.conf"
+}
 doubtful 'a GPU type that lacks what a move needs has a warning' \
     "Gpu Type=a $whole\nGpu Type=b $node" \
     'Gpu Type=b: no job can be moved to it without NodeCpus or a snapshot of dnnestd'
@@ -181,10 +185,6 @@ right 'features and partitions of slurm.conf have none' \
 rm "$work/slurm.conf"
 doubtful 'a key that was dropped has a warning' 'GuardTrust=much' \
     'GuardTrust is no longer a key and will be refused: it is always 0.25'
-right() {
-    conf "$2"
-    gives "$1" 0 'new.conf: ok' config --check "$work/new.conf"
-}
 right 'files that are there are no error' \
     "DecisionLog=$work/x Counters=$work/y StateDir=$work DataDir=$work"
 right 'types that jobs can be moved to are no error' "Gpu Type=a $whole\nGpu Type=b $whole"
