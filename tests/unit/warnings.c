@@ -309,7 +309,9 @@ TEST ("time that does not suffice is said")
     expect_line ("GpuType=keep", &job, " before --signal, less than the likely ");
     job.signal_s = 0;
     job.time_limit_min = 60;
-    expect_line ("GpuType=keep", &job, "-t 01:00:00 is shorter than the likely ");
+    advice =
+        expect_line ("GpuType=keep", &job, "-t 01:00:00 is shorter than the likely ");
+    assert_int_equal (advice->decision.warnings[0].kind, DN_WARNING_LIMIT);
     expect_line ("GpuType=keep MinConfidence=0.9", &job, NULL);
     expect_line ("Mode=enforce GpuType=keep NeverRaise=no", &job, NULL);
     expect_line (
@@ -333,6 +335,7 @@ TEST ("a deadline that another type meets names it")
     meets = unit_text ("v100 would miss --deadline in %s (likely ",
                        dn_time_write (job.deadline_s).text);
     advice = expect_line ("", &job, meets);
+    assert_int_equal (advice->decision.warnings[0].kind, DN_WARNING_DEADLINE);
     assert_null (strstr (advice->patch.warnings[0], "would meet"));
     /* A wish of the metadata, which buys no more expensive type. */
     job.comment = unit_text ("%s,deadline=01:00:00", job.comment);
