@@ -171,7 +171,11 @@ static int change (struct dn_options *given, bool pause)
         return dn_fail (DN_EXIT_DATA, &err);
     others = count_lines (&call, NULL) - count_lines (&call, call.line);
     if (!pause && count_lines (&call, call.line) == 0) {
-        dn_complain ("%s has no line '%s'", call.path, call.line);
+        dn_complain (call.text[0] == '\0'
+                         ? "nothing is paused: %s is not there, or empty"
+                         : "%s has no line '%s'",
+                     call.path,
+                     call.line);
         return DN_EXIT_DATA;
     }
     if (!pause && others == 0 && unlink (call.path) == 0) {

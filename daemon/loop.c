@@ -75,6 +75,7 @@ struct slurm_rules {
 struct loop {
     const struct dn_loop_options *options;
     struct dn_site *site; /* in force; owned; NULL: nothing loaded yet */
+    bool has_conf;        /* it is of dnnest.conf, and not of the defaults */
     const char *cluster;  /* borrowed; NULL: dn_link_open () was not called yet */
     struct slurm_rules slurm;
     struct dn_watch watch;
@@ -291,6 +292,7 @@ static int load_site (struct loop *loop,
         return -1;
     dn_load_free (loop->site);
     loop->daemon.site = loop->site = site;
+    loop->has_conf = true;
     return 0;
 }
 
@@ -420,7 +422,9 @@ static void reload (struct loop *loop, const struct dn_link_conf *conf)
           (int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000);
     if (load_site (loop, conf, &err) < 0) {
         dn_ticks_error (err.text, (int64_t) time (NULL));
-        dn_log (DN_LOG_ERROR, dn_say_daemon_conf_kept, err.text);
+        dn_log (DN_LOG_ERROR,
+                loop->has_conf ? dn_say_daemon_conf_kept : dn_say_daemon_conf_none,
+                err.text);
     } else {
         dn_log (DN_LOG_INFO, dn_say_daemon_conf_loaded);
     }

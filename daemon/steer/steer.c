@@ -303,6 +303,14 @@ static int next_type (const struct dn_recorded *recorded, unsigned *tried)
     return next;
 }
 
+static void say_left (const struct dn_link_job *job, const char *why)
+{
+    char name[DN_NAME_MAX];
+
+    name_of (job, name);
+    dn_log (DN_LOG_DEBUG, dn_say_steer_left, name, why);
+}
+
 /* To the fastest of the types that can start the job now. */
 static int move (struct pass *pass,
                  const struct dn_steer_job *job,
@@ -330,6 +338,8 @@ static int move (struct pass *pass,
                                  longest_in (pass, &job->link, partition),
                                  &change);
     }
+    if (!may)
+        say_left (&job->link, dn_say_steer_left_none);
     if (!may || !dn_start_may_change (&pass->steer->start, pass->d))
         return 0;
     rc = change_job (pass, &job->link, look, DN_STEER_MOVE, &change);
@@ -364,7 +374,14 @@ static int serve (struct pass *pass, const struct dn_steer_job *job)
                                                                                 : 0;
     case DN_STEER_MOVE:
         return move (pass, job, &look);
+    case DN_STEER_HANDS_OFF:
+        say_left (&job->link, dn_say_steer_left_own);
+        return 0;
     default:
+        say_left (&job->link,
+                  look.recorded.steer_gpu[0] != '\0' ? dn_say_steer_left_moved
+                  : look.c.rests                     ? dn_say_steer_left_rests
+                                                     : dn_say_steer_left_kept);
         return 0;
     }
 }
