@@ -671,6 +671,8 @@ static int check_options (struct dn_options *given, const struct call *call)
         return dn_options_misuse (given, "--gpu and --all need -- COMMAND");
     if (call->argv && !call->argv[0])
         return dn_options_misuse (given, "COMMAND is missing, expected -- COMMAND");
+    if (!call->argv && given->args[0][0] == '\0')
+        return dn_options_misuse (given, "'' is neither a job nor a script");
     return DN_EXIT_DONE;
 }
 

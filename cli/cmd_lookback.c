@@ -26,6 +26,7 @@ struct call {
     const char *html;
     const char *jobs;
     bool names;
+    bool db;
 };
 
 static void free_call (struct call *call)
@@ -38,6 +39,7 @@ static const struct dn_option options[] = {
                  "jobs that ended at or after it (now-90days)",
                  source.since_s),
     DN_OPT_WHEN ("until", "jobs that ended before it (now)", source.until_s),
+    DN_OPT_FLAG ("db", "ask sacct, as without FILE", db),
     DN_OPT_TEXT ("sacct", "FILE", "what sacct printed (dnnest(1))", source.sacct),
     DN_OPT_TEXT ("trace", "FILE", "a table of jobs instead", source.table),
     DN_OPT_TEXT ("nodes", "FILE", "a table of nodes (what sinfo says)", nodes),
@@ -88,6 +90,8 @@ static int take_options (struct call *call)
         dn_options_misuse (given, "--trace and --sacct cannot be combined");
     else if (given->n_args == 1)
         given->exit_code = take_file (given, given->args[0], source);
+    if (call->db && (source->table || source->sacct))
+        dn_options_misuse (given, "--db and a file cannot be combined");
     if (!source->table && !source->sacct) {
         source->until_s = source->until_s ? source->until_s : (int64_t) time (NULL);
         source->since_s =

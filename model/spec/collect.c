@@ -33,8 +33,8 @@ static bool is_marked (struct dn_span comment, size_t end)
                              MARK_LEN (comment_mark));
 }
 
-/* The first that is marked, but "off" wherever it stands. Most characters are passed over
- * by the search for the mark's colon.
+/* The first that is marked, but "off" wherever it stands. Most characters are passed
+ * over by the search for the mark's colon.
  */
 static struct dn_span find_in_comment (struct dn_span comment)
 {

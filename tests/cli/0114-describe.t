@@ -73,6 +73,7 @@ is 'a program that fails has its own exit code' "$code" 3
 refuses 'a program that describes nothing' 1 '^dnnest: true has described nothing: is it in Python' describe -- true
 refuses 'a program that is none' 2 'cannot be run' describe -- "$work/none"
 refuses 'no command' 2 'COMMAND is missing' describe --
+refuses 'no job' 2 'neither a job nor a script' describe ''
 refuses 'wrong metadata, before it runs' 2 "unknown key 'x'" describe x=1 -- touch "$work/ran"
 refuses 'an unknown GPU, before it runs' 2 "gpu: 'x' is unknown" \
     describe --gpu x -- touch "$work/ran"

@@ -68,7 +68,7 @@ json 'JSON says where it is from' 'd["store"] == "sacct" and len(d["runs"]) == 1
     and d["runs"][0]["app"] == "net" and d["runs"][0]["source"] == "sacct"' status 12
 json 'a task of an array' 'd["runs"][0]["raw_id"] == 16' status 14_2
 refuses 'a job that accounting has not' 1 'job 99 is not in sacct' status 99
-refuses 'sacct is not asked for a hostile name' 4 "'1; ls' is not the number of a job" status '1; ls'
+refuses 'sacct is not asked for a hostile name' 2 "'1; ls' is not the number of a job" status '1; ls'
 refuses 'a store that was named is read, or nothing' 4 'no store' status 12 --db="$work/no.db"
 
 # --- the user's jobs ----------------------------------------------------------------------

@@ -202,11 +202,12 @@ refuses 'columns without their header are refused with what to print' 4 \
 : >none.sacct
 try lookback --sacct=none.sacct
 is 'no job: the whole command that makes the file is named' "$code $(grep -c "sacct -anPD .*JobIDRaw.*ExitCode$" <<<"$err")" '4 1'
+refuses 'the accounting and a file' 2 '--db and a file cannot be' lookback --db --sacct=a
 refuses 'two sources' 2 'cannot be combined' lookback --sacct=a --trace=b
 refuses 'no such file' 4 'No such file' lookback --trace=/nonexistent
 printf '%s\n' '#!/bin/sh' 'echo "sacct: error: accounting is off" >&2' 'exit 1' >bin/sacct
 chmod +x bin/sacct
-PATH=$work/bin:$PATH refuses 'accounting that refuses' 4 'sacct failed: .*accounting is off' lookback
+PATH=$work/bin:$PATH refuses 'accounting that refuses' 4 'sacct failed: .*accounting is off' lookback --db
 is 'nothing stays in TMPDIR' "$(mkdir tmp && TMPDIR=$work/tmp dn lookback --sacct=past.sacct >/dev/null; ls tmp)" ''
 
 done_testing

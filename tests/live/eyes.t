@@ -4,8 +4,7 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Each case is seen with the snapshot that 'dnnestd watch' takes at that moment; watch.t has what
-# is in it of nodes that are down, reserved or busy, and tests/unit/eyes.c what follows from that.
+# Each case is seen with the snapshot that 'dnnestd watch' takes at that moment.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin eyes job_submit_dnnest
@@ -40,6 +39,17 @@ submit() {
     gpus=rejected
     if [[ -n $job ]]; then gpus="$(cluster_job_field "$job" Features) $(cluster_job_field "$job" TresPerNode)"; fi
 }
+# stays TITLE REASON [OPTION...]: the job does not move, for that reason
+stays() {
+    local title=$1 reason=$2
+    shift 2
+    live_see
+    mark
+    submit -H "$@"
+    like "$title: stays" "$gpus" 'null.*gpu:a100:1|^a100 .*gpu:1'
+    like "$title: the log says why" "$(logged | grep because= | tail -n 1)" "$reason"
+    scancel "$job"
+}
 moves() {
     local title=$1
     shift
@@ -67,9 +77,47 @@ live_start --plugin-dir "$plugin_dir" \
     --conf 'PartitionName=gpu Nodes=ALL Default=YES MaxTime=7-0 State=UP'
 printf '#!/bin/sh\ntrue\n' >"$dir/home/job.sh"
 
-# --- lines with Type and Device --------------------------------------------------------
+# --- nodes that cannot be had ---------------------------------------------------------
 
 moves 'with V100 idle'
+scontrol update nodename=v1,v2 state=drain reason=eyes
+stays 'V100 drained' 'not v100: its 2 nodes are down, drained or reserved'
+scontrol update nodename=v1,v2 state=resume
+cluster_until 180 is_idle v1,v2
+moves 'V100 resumed'
+
+scontrol create reservation reservation=now starttime=now duration=5-0 nodes=v1,v2 \
+    users=root >/dev/null
+sleep 2
+stays 'V100 reserved for five days' 'not v100: its 2 nodes are down, drained or reserved'
+scontrol delete reservation=now
+scontrol create reservation reservation=later starttime=now+3hours duration=5-0 \
+    nodes=v1,v2 users=root >/dev/null
+stays 'V100 reserved in three hours' 'not v100: its nodes are reserved in (03:00:00|02:5[0-9]:)'
+scontrol delete reservation=later
+moves 'no reservation left'
+
+busy=()
+for node in v1 v2; do
+    busy+=("$(sbatch --parsable -w $node --gres=gpu:v100:4 -t 2-0 -o /dev/null \
+        --comment=dnnest:off --wrap 'sleep 900')")
+done
+for id in "${busy[@]}"; do cluster_until 180 state_is "$id" RUNNING; done
+stays 'V100 busy for days' 'not v100: its GPUs are busy'
+scancel "${busy[@]}"
+cluster_until 180 is_idle v1,v2
+moves 'V100 idle again'
+
+scontrol update nodename=a1,a2 state=drain reason=eyes
+live_see
+submit -H
+like 'the user is told that no A100 is there' "$said" \
+    'warning: no node with a100 is available \(its 2 nodes are .*\); v100 has idle ones'
+scancel "$job"
+scontrol update nodename=a1,a2 state=resume
+
+# --- lines with Type and Device --------------------------------------------------------
+
 use ''
 moves 'lines with Type and Device alone'
 live_blind

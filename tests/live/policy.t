@@ -11,6 +11,7 @@ live_begin policy job_submit_dnnest
 
 readonly JOB="dnnest:$LIVE_KEYS"
 readonly A100=(--gres=gpu:a100:4 -c 80 -t 1-0 --mem=300000)
+readonly V100=(--gres=gpu:v100:4 -t 1-0 --mem=300000)
 group=$(id -gn "$CLUSTER_USER")
 
 # --- helpers -------------------------------------------------------------------------
@@ -187,6 +188,36 @@ else
 fi
 sed -i '/^Include /d' "$SLURM_CONF"
 
+# --- the control group ---------------------------------------------------------------
+
+use ControlGroup=100 Message=always
+held "${A100[@]}"
+plain=$(shown "$job")
+held "${A100[@]}" --comment="$JOB"
+is 'a job of the control group is like one without metadata' "$(shown "$job")" "$plain"
+is 'the user of a job of the control group gets no message' "$said" ''
+like 'the record of a job of the control group has what would have changed' \
+    "$(cluster_job_field "$job" AdminComment)" \
+    '"verdict":"control",.*"set":\{"time_s":[0-9]+,"gpu":"v100","features":"v100","cpus_per_task":[0-9]+,"cap_s":[0-9]+\}'
+like 'the log names the job of the control group' \
+    "$(logged)" 'verdict=control .*the job is in the control group'
+
+use ControlGroup=50
+groups=()
+for _ in {1..16}; do groups+=("$(judged "${A100[@]}" --comment="$JOB")"); done
+# The chance that all are in one group is about one in 2^15.
+is 'half of the submissions of a job are in the control group' \
+    "$(printf '%s\n' "${groups[@]}" | sort -u | xargs)" 'enforce change enforce control'
+
+# --- OptIn ---------------------------------------------------------------------------
+
+use OptIn=all
+held "${A100[@]}"
+is 'with OptIn=all a job without metadata is not changed' "$(shown "$job")" "$plain"
+like 'with OptIn=all a job without metadata is recorded' \
+    "$(cluster_job_field "$job" AdminComment)" \
+    '"verdict":"abstain",.*"why":\["no_metadata"\]'
+
 # --- NeverRaise ----------------------------------------------------------------------
 
 readonly SHORT=(--gres=gpu:v100:4 -c 4 -t 40 --mem=300000)
@@ -220,8 +251,31 @@ like 'a job with a deadline does not miss it on another type' \
 # --- the minimum time ----------------------------------------------------------------
 
 use TimeLimit=time_min Cpus=keep GpuType=keep
-is 'without a soft limit TimeLimit=time_min is refused in one line' \
-    "$(logged | grep -c 'TimeLimit=time_min needs Slurm 24.11' || true)" 1
+refused() { logged | grep -c 'TimeLimit=time_min needs Slurm 24.11' || true; }
+n_refused=$(refused)
+like 'without a soft limit TimeLimit=time_min is refused in one line' "$n_refused" '^1$'
+held "${V100[@]}" --comment="$JOB"
+is 'without a soft limit TimeLimit=time_min keeps the time limit' \
+    "$(cluster_job_field "$job" TimeLimit)" '1-00:00:00'
+is 'without a soft limit TimeLimit=time_min sets no minimum time' \
+    "$(cluster_job_field "$job" TimeMin)" 'N/A'
+is 'a job adds no line about TimeLimit=time_min' "$(refused)" "$n_refused"
+
+sed -i 's/^SchedulerParameters=.*/&,time_min_as_soft_limit/' "$SLURM_CONF"
+use TimeLimit=time_min Cpus=keep GpuType=keep
+held "${V100[@]}" -c 80 --comment="$JOB" # with fewer the loaders take days
+limits="$(cluster_job_field "$job" TimeLimit) $(cluster_job_field "$job" TimeMin)"
+if (($(_cluster_version) < 2411)); then
+    is 'before Slurm 24.11 SchedulerParameters alone sets no minimum time' \
+        "$limits" '1-00:00:00 N/A'
+    like 'before Slurm 24.11 the log says that TimeLimit=time_min is refused' "$(refused)" '^1$'
+else
+    like 'with a soft limit a minimum time is set, and the limit is kept' \
+        "$limits" '^1-00:00:00 [0-9:]+$'
+    held "${V100[@]}" --comment="$JOB" --array=1-2
+    like 'a minimum time is set on an array' \
+        "$(cluster_job_field "$job" TimeMin | head -1)" '^[0-9:]+$'
+fi
 
 # --- the default account of a user -------------------------------------------------------
 

@@ -3,8 +3,7 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Most records are written here, as the plugin would write them at the submission. Jobs that stay,
-# and those that go back, are in tests/unit/steer.c.
+# Most records are written here, as the plugin would write them at the submission.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin steer job_submit_dnnest
@@ -107,6 +106,10 @@ ok 'a v100 node is partly used' cluster_until 60 runs_on "$part" 'v[12]'
 first=$(fill v100)
 cluster_until 60 has "$first" Reason Resources || true
 second=$(opened --gres=gpu:1)
+human=$(open 60 '' '' --gres=gpu:1)
+scontrol update "JobId=$human" 'Features=a100&ib'
+scontrol release "$human"
+held=$(open 60 '' '' --gres=gpu:1)
 passes
 is 'a job of v100 that waits is not overtaken' \
     "$(field "$second" Features) $(field "$second" JobState)" 'a100 PENDING'
@@ -115,7 +118,34 @@ scancel "$first"
 ok 'after it there is room' cluster_until 90 runs_on "$second" 'v[12]'
 is 'the times of submission and accrual stay' "$(times "$second")" "$before"
 not_ok 'the time of accrual is known' grep -q Unknown <<<"$before"
-scancel "$part" "$second"
+passes
+is 'a constraint that a human has changed stays' \
+    "$(field "$human" Features) $(field "$human" JobState)" 'a100&ib PENDING'
+is 'a held job stays' "$(field "$held" Features) $(field "$held" JobState)" 'a100 PENDING'
+scancel "$part" "$second" "$human" "$held"
+
+# --- something else takes the nodes ------------------------------------------------------
+
+taken=$(fill v100)
+ok 'the v100 are full, too' cluster_until 60 runs_on "$taken" 'v\[1-2\]'
+back=$(open 60 '' ",\"steer\":{\"gpu\":\"v100\",\"time_s\":7620,\"cap_s\":7620,\
+\"at_s\":$(($(date +%s) - 60))}" --gres=gpu:1)
+scontrol update "JobId=$back" Features=v100 TimeLimit=127
+scontrol release "$back"
+ok 'a job that did not start there has its own type again' \
+    cluster_until 90 has "$back" Features a100
+is 'a job with its own type again has its own limit, and no record of a move' \
+    "$(field "$back" TimeLimit) $(member "$back" steer)" '01:00:00 null'
+is 'no job has bad constraints then' "$(bad)" 0
+kept=$(open 60 '' ",\"steer\":{\"gpu\":\"v100\",\"time_s\":7620,\"cap_s\":7620,\
+\"at_s\":$(date +%s)}" --gres=gpu:1)
+scontrol update "JobId=$kept" Features=v100 TimeLimit=127
+scontrol update PartitionName=gpu MaxTime=100
+scontrol release "$kept"
+ok 'a job that a lowered MaxTime keeps from that type has its own again' \
+    cluster_until 90 has "$kept" Features a100
+scontrol update PartitionName=gpu MaxTime=2-0
+scancel "$back" "$kept" "$taken"
 
 # --- limits mean work ----------------------------------------------------------------------
 
@@ -142,15 +172,21 @@ free_all
 
 is 'dnnestd counts its moves' \
     "$(jq '[.hours[].steered] | add' "$dir/state/dnnestd.status") $(
-        jq '[.hours[].steered_back // 0] | add' "$dir/state/dnnestd.status")" '9 0'
+        jq '[.hours[].steered_back // 0] | add' "$dir/state/dnnestd.status")" '9 2'
 
-# --- a requeue --------------------------------------------------------------
+# --- a reservation, and a requeue --------------------------------------------------------------
 
 full=$(fill a100)
+scontrol create reservation reservationname=service nodes=v2 user=root duration=600 \
+    starttime=now+3600 >/dev/null
 before=$(open 60 '"time_s":1200,' '' --gres=gpu:1)
 scontrol update "JobId=$before" TimeLimit=20
 scontrol release "$before"
-ok 'a job with a lowered limit starts on v100 again' cluster_until 90 runs_on "$before" 'v[12]'
+passes
+is 'a lowered limit gets no job to where its own would run into a reservation' \
+    "$(field "$before" JobState) $(field "$before" Features)" 'PENDING a100'
+scontrol delete reservationname=service
+ok 'without the reservation it starts there' cluster_until 90 runs_on "$before" 'v[12]'
 scancel "$full"
 either=$(open 60 '' '' --gres=gpu:1)
 scontrol update "JobId=$either" 'Features=a100|v100' TimeLimit=127 "AdminComment=$(

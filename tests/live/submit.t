@@ -129,7 +129,34 @@ finished=${ids[0]}
 
 is "no srun complained" "$(cat "$dir"/home/out-* | grep -v '^step on' || true)" ''
 
-# --- many at once --------------------------------------------------------------------
+# --- a job that must not move --------------------------------------------------------
+
+mark
+held "${A100[@]}" --comment="dnnest:model=resnet50,precision=bf16,$WORK"
+like 'a bf16 job stays on the a100' "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
+like 'the log says why a bf16 job stays' "$(logged)" 'not v100: cannot run this precision'
+
+mark
+held "${A100[@]}" --comment="dnnest:model=resnet50,precision=fp16,batch=384,epochs=20,dataset=imagenet"
+like 'a job that needs more than 16 GB stays on the a100' \
+    "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
+like 'the log says why a job that needs more than 16 GB stays' \
+    "$(logged)" 'not v100: may need [0-9]+ GiB'
+
+held "${A100[@]}" -w a1 --comment="$JOB"
+like 'a job that names its node keeps its type' "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
+
+held -t 1-0 -c 80 --gres=gpu:a100:4 --comment="$JOB" --exclusive
+like 'a job that requests whole nodes keeps its CPUs' "$(cluster_job_field "$job" CPUs/Task)" '^80$'
+
+held "${A100[@]}" --comment="$JOB" --array=1-4%2
+is 'a job array moves as a whole' "$(cluster_job_field "$job" Features)" v100
+
+held "${A100[@]}" --comment="$JOB" : --gres=gpu:a100:2 -c 40
+is 'a heterogeneous job keeps its time' "$(cluster_job_field "$job" TimeLimit | head -1)" '1-00:00:00'
+is 'a heterogeneous job keeps its CPUs' "$(cluster_job_field "$job" CPUs/Task | head -1)" 80
+like 'a heterogeneous job keeps its GPU types' \
+    "$(scontrol show job "$job" | grep TresPerNode)" 'a100:4.*a100:2'
 
 mark
 seq 20 | xargs -P 10 -I@ setpriv --reuid="$CLUSTER_USER" --clear-groups --regid="$(id -g "$CLUSTER_USER")" \
@@ -153,12 +180,29 @@ done
 
 held "${A100[@]}"
 plain_a100=$(shown "$job")
-mark
-held "${A100[@]}" --comment=dnnest:colour=red
-is 'metadata that cannot be understood do not change the job' "$(shown "$job")" "$plain_a100"
-like 'metadata that cannot be understood are reported to the user, in one line' \
-    "$said" $'^sbatch: dnnest: [^\n]*unknown key \'colour\'[^\n]*; job submitted as written$'
-is 'metadata that cannot be understood have one line in the log' "$(logged | grep -c 'job unchanged')" 1
+long=$(printf 'x%.0s' {1..900})
+garbage=(
+    "dnnest:colour=red|unknown key 'colour'"
+    "dnnest:model=nosuchnet,batch=64|'nosuchnet'"
+    'dnnest:model=resnet50,precision=fp16|batch: missing'
+    'dnnest:model=resnet50,batch=-4|-4 out of range'
+    'dnnest:@/etc/shadow|sidecar'
+    "dnnest:model=$long|longer than"
+    $'dnnest:model=\e[31m\a|not a name'
+    $'dnnest:model=resnet50,batch=6\xc3|batch'
+)
+for case in "${garbage[@]}"; do
+    comment=${case%|*} expected=${case##*|}
+    printf -v title '%q' "$comment"
+    mark
+    held "${A100[@]}" --comment="$comment"
+    is "${title:0:60} does not change the job" "$(shown "$job")" "$plain_a100"
+    like "${title:0:60} is reported to the user" \
+        "$said" "^sbatch: dnnest: .*$expected.*; job submitted as written\$"
+    is "${title:0:60} is reported in one printable line" \
+        "$(tr -d '\n' <<<"$said" | LC_ALL=C tr -d ' -~')" ''
+    is "${title:0:60} has one line in the log" "$(logged | grep -c 'job unchanged')" 1
+done
 
 # Slurm itself refuses comments above 1 KiB; the plugin gets them before that.
 held "${A100[@]}" --comment="$JOB $(printf 'x%.0s' {1..100000})"
