@@ -39,8 +39,9 @@
 #include <systemd/sd-daemon.h>
 #endif
 
-/* Errors that are known to be in the log. */
-#define SAID_MAX 16
+/* Errors that are known to be in the log, and for how long one is not said again. */
+#define SAID_MAX   16
+#define SAID_FOR_S 86400
 
 /* Between two tries to reach slurmctld; a random part is added to each. */
 #define RETRY_MIN_MS 1000
@@ -85,9 +86,12 @@ struct loop {
     int n_turns;
     int64_t retry_ms; /* 0: slurmctld answered the last time */
     bool said_down;
-    /* The last errors in the log, by the hashes of their texts, each said once: those
-     * of all tasks and of the files of a full disk come in turn. */
-    uint64_t said[SAID_MAX];
+    /* The last errors in the log, by the hashes of their texts, each said once a day:
+     * those of all tasks and of the files of a full disk come in turn. */
+    struct {
+        uint64_t hash;
+        int64_t at_s;
+    } said[SAID_MAX];
     int n_said; /* of all times */
 };
 
@@ -218,12 +222,16 @@ static enum dn_daemon_exit exit_of (const struct dn_err *err)
 static void complain (struct loop *loop, const struct dn_err *err)
 {
     uint64_t hash = dn_hash_text (DN_HASH_SEED, err->text);
+    int64_t now_s = (int64_t) time (NULL);
+    int at;
 
-    dn_ticks_error (err->text, (int64_t) time (NULL));
+    dn_ticks_error (err->text, now_s);
     for (int i = 0; i < SAID_MAX && i < loop->n_said; i++)
-        if (loop->said[i] == hash)
+        if (loop->said[i].hash == hash && now_s < loop->said[i].at_s + SAID_FOR_S)
             return;
-    loop->said[loop->n_said++ % SAID_MAX] = hash;
+    at = loop->n_said++ % SAID_MAX;
+    loop->said[at].hash = hash;
+    loop->said[at].at_s = now_s;
     dn_log (DN_LOG_ERROR, "%s", err->text);
 }
 
