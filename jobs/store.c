@@ -13,12 +13,6 @@
 /* Rows that are deleted at a time. */
 #define PRUNE_ROWS "2000"
 
-static int fail (const struct dn_store *store, struct dn_err *err)
-{
-    dn_sql_fail (store->db.sql, err);
-    return dn_store_name (store->db.sql, err);
-}
-
 /* --- open and close -------------------------------------------------------------- */
 
 struct dn_store *dn_store_open (const char *path, bool adding, struct dn_err *err)
@@ -58,7 +52,7 @@ static int turn (struct dn_store *store, bool adding, struct dn_err *err)
     if (store->db.adding == adding)
         return 0;
     if (dn_sql_run (store->db.sql, adding ? "BEGIN IMMEDIATE" : "COMMIT", NULL) < 0)
-        return fail (store, err);
+        return dn_store_fail (store->db.sql, err);
     store->db.adding = adding;
     return 0;
 }
@@ -127,7 +121,7 @@ static int prepare_adding (struct dn_store *store, struct dn_err *err)
         return dn_refuse (err, sql_long);
     return sqlite3_prepare_v2 (store->db.sql, sql, -1, &store->add, NULL) == SQLITE_OK
                ? 0
-               : fail (store, err);
+               : dn_store_fail (store->db.sql, err);
 }
 
 /* The value of a column, which is not bound, and so NULL, where it is unknown. */
@@ -183,7 +177,7 @@ static int bind_column (struct dn_store *store,
         rc = bind_real (store, i, *(const double *) member, err);
     else
         rc = bind_text (store, i, *(const char *const *) member, err);
-    return rc > SQLITE_OK ? fail (store, err) : rc;
+    return rc > SQLITE_OK ? dn_store_fail (store->db.sql, err) : rc;
 }
 
 int dn_store_add (struct dn_store *store,
@@ -200,7 +194,7 @@ int dn_store_add (struct dn_store *store,
             return -1;
     rc = sqlite3_step (store->add);
     if (rc != SQLITE_DONE)
-        fail (store, err);
+        dn_store_fail (store->db.sql, err);
     sqlite3_reset (store->add);
     return rc == SQLITE_DONE ? 0 : -1;
 }
@@ -227,7 +221,7 @@ static int run_with (struct dn_store *store,
     if (rc == SQLITE_ROW && answer)
         *answer = sqlite3_column_int64 (statement, 0);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        fail (store, err);
+        dn_store_fail (store->db.sql, err);
     sqlite3_finalize (statement);
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
 }

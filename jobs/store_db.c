@@ -186,6 +186,12 @@ int dn_store_name (sqlite3 *db, struct dn_err *err)
     return path && *path ? dn_err_wrap (err, "%s", path) : -1;
 }
 
+int dn_store_fail (sqlite3 *db, struct dn_err *err)
+{
+    dn_sql_fail (db, err);
+    return dn_store_name (db, err);
+}
+
 int dn_sql_run (sqlite3 *db, const char *sql, struct dn_err *err)
 {
     return sqlite3_exec (db, sql, NULL, NULL, NULL) == SQLITE_OK

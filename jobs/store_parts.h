@@ -65,6 +65,9 @@ int dn_sql_fail (sqlite3 *db, struct dn_err *err);
 /* Put the file of a store that is open in front of 'err'; -1. */
 int dn_store_name (sqlite3 *db, struct dn_err *err);
 
+/* Both: the last error of a store that is open; -1. */
+int dn_store_fail (sqlite3 *db, struct dn_err *err);
+
 /* Run statements that return no rows. */
 int dn_sql_run (sqlite3 *db, const char *sql, struct dn_err *err);
 

@@ -19,12 +19,6 @@
 #define PIECE_ROWS 256
 #define PIECE_LEN  ((size_t) 1024 * 1024)
 
-static int fail (const struct dn_store *store, struct dn_err *err)
-{
-    dn_sql_fail (store->db.sql, err);
-    return dn_store_name (store->db.sql, err);
-}
-
 /* --- reading --------------------------------------------------------------------- */
 
 /* The columns of an order, before the id: counts and texts. */
@@ -154,7 +148,7 @@ static int prepare_reading (struct dn_store *store,
         || bind_name (*select, AT_CLUSTER, filter->cluster) != SQLITE_OK
         || bind_name (*select, AT_JOB, filter->job) != SQLITE_OK
         || bind_name (*select, AT_APP_IS, filter->app) != SQLITE_OK)
-        return fail (store, err);
+        return dn_store_fail (store->db.sql, err);
     return 0;
 }
 
@@ -283,7 +277,7 @@ static int fill (struct dn_store *store,
                  ? bind_name (select, AT_KEY + i, piece->last.texts[i])
                  : bind_number (select, AT_KEY + i, piece->last.counts[i]);
     if (rc != SQLITE_OK || bind_number (select, AT_ID, piece->last.id) != SQLITE_OK)
-        return fail (store, err);
+        return dn_store_fail (store->db.sql, err);
     while (piece->n < PIECE_ROWS && piece->len < PIECE_LEN
            && (rc = sqlite3_step (select)) == SQLITE_ROW)
         if (take_row (select, piece, err) < 0) {
@@ -291,7 +285,7 @@ static int fill (struct dn_store *store,
             return dn_store_name (store->db.sql, err);
         }
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        fail (store, err);
+        dn_store_fail (store->db.sql, err);
     sqlite3_reset (select);
     *end = rc == SQLITE_DONE;
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;

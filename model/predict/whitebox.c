@@ -147,10 +147,16 @@ struct common {
     bool attention_open;
 };
 
-/* One device, whose operators are known; 'content' is that of its memory. */
+/* One device, whose operators are known; 'content' is that of its memory.
+ *
+ * The power law was fitted to steps predicted from data sheets, that is, to how busy
+ * the device is by them. Measured rates would count twice: with them the power is that
+ * of 'sheet' (NULL: there are none).
+ */
 static void fill (const struct common *common,
                   const struct dn_lane *lane,
                   const struct dn_content *content,
+                  const struct dn_estimate *sheet,
                   struct dn_estimate *estimate)
 {
     struct dn_case c = *common->any;
@@ -174,13 +180,16 @@ static void fill (const struct common *common,
     estimate->confidence = dn_range_within (estimate->step_s, DN_CONFIDENCE_FACTOR);
     dn_whitebox_memory (&lane->setup, content, estimate);
     estimate->fits = dn_estimate_may_fit (estimate);
-    dn_whitebox_power (&lane->setup, &lane->pass.hollow, estimate);
+    if (sheet) {
+        estimate->power_w = sheet->power_w;
+        estimate->power_w_p95 = sheet->power_w_p95;
+    } else {
+        dn_whitebox_power (&lane->setup, &lane->pass.hollow, estimate);
+    }
     dn_run_fill (&c, estimate);
 }
 
 /* One device, and the same by its data sheet, which differs where rates are measured.
- * The power law was fitted to steps predicted from data sheets, that is, to how busy
- * the device is by them. Measured rates would count twice.
  */
 static void fill_both (const struct common *common,
                        const struct dn_lane *lane,
@@ -188,19 +197,14 @@ static void fill_both (const struct common *common,
                        struct dn_estimate *estimate,
                        struct dn_estimate *sheet)
 {
-    struct dn_case own = *common->any;
-
-    fill (common, lane, content, estimate);
     if (!lane->sheet) {
+        fill (common, lane, content, NULL, estimate);
         *sheet = *estimate;
         return;
     }
-    own.device = lane->setup.device;
-    fill (common, lane->sheet, content, sheet);
-    sheet->device = own.device;
-    estimate->power_w = sheet->power_w;
-    estimate->power_w_p95 = sheet->power_w_p95;
-    dn_run_fill (&own, estimate);
+    fill (common, lane->sheet, content, NULL, sheet);
+    sheet->device = lane->setup.device;
+    fill (common, lane, content, sheet, estimate);
 }
 
 /* Append to the lanes of 'n' devices those of their data sheets, where rates are
